@@ -1,0 +1,113 @@
+"""Every setting: its unit, default and one sentence. The only place that reads environment variables."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from app import errors
+
+
+def default_data() -> Path:
+    """Return where data goes when nobody says: a system folder for root, else the user's own data folder."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/memoryd")
+    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(home) / "memoryd"
+
+
+class Settings(BaseSettings):
+    """Settings of one process. Read once in the roof (`load`), then handed down."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMORYD_", env_ignore_empty=True, frozen=True, extra="ignore")
+
+    # Where
+    data: Path = Field(default_factory=default_data, description="Folder of everything that the embedded servers keep.")
+    host: str = Field("127.0.0.1", description="Address that the API listens on.")
+    port: int = Field(8000, ge=1, le=65535, description="Port that the API listens on.")
+    public_url: str | None = Field(None, description="Base URL that clients use, when a proxy stands in front.")
+
+    # Servers
+    database_url: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices("MEMORYD_DATABASE_URL", "DATABASE_URL"),
+        description="PostgreSQL 16+ with pgvector 0.8.2+; unset: the embedded one is started.",
+    )
+    redis_url: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices("MEMORYD_REDIS_URL", "REDIS_URL"),
+        description="Redis or Valkey, the doorbell of the worker; unset: the embedded one is started.",
+    )
+    server_user: str = Field("nobody", description="Unprivileged user that runs the embedded servers when memoryd is root.")
+    db_pool_size: int = Field(10, ge=2, le=200, description="Connections to the database per process.")
+    db_statement_cache: int = Field(256, ge=0, description="Prepared statements kept per connection; 0 behind pgbouncer.")
+
+    # Models
+    llm_base_url: str | None = Field(None, description="OpenAI-compatible chat endpoint, such as http://127.0.0.1:11434/v1.")
+    llm_model: str | None = Field(None, description="Name of the chat model; without it extraction works by rules.")
+    llm_api_key: SecretStr | None = Field(None, description="Key of the chat endpoint, if it wants one.")
+    llm_timeout_s: float = Field(120.0, gt=0, description="Longest wait for one answer of the chat model, in seconds.")
+    embedder_base_url: str | None = Field(None, description="OpenAI-compatible /embeddings endpoint; unset: the embedded model.")
+    embedder_model: str | None = Field(None, description="Name of the embedding model at that endpoint.")
+    embedder_api_key: SecretStr | None = Field(None, description="Key of the embedding endpoint, if it wants one.")
+    embedder_timeout_s: float = Field(30.0, gt=0, description="Longest wait for one batch of embeddings, in seconds.")
+    embedder_batch: int = Field(64, ge=1, le=2048, description="Texts in one request to the embedding endpoint.")
+    extraction_window_tokens: int = Field(
+        4000, ge=200, description="Tokens of conversation that one extraction call reads; longer adds are split."
+    )
+
+    # Worker
+    worker_slots: int = Field(4, ge=1, le=100, description="Events that one worker processes at the same time.")
+    lease_s: float = Field(60.0, gt=0, description="Seconds after which an event of a dead worker is taken over.")
+    sweep_s: float = Field(2.0, gt=0, description="Seconds between two looks for due events, which need no Redis.")
+    drain_s: float = Field(20.0, ge=0, description="Seconds that a stopping worker waits for its running events.")
+    retry_delays_s: Annotated[tuple[float, ...], NoDecode] = Field(
+        (2.0, 10.0, 60.0, 300.0, 1800.0), description="Waits before the second and later attempts of an event, comma-separated."
+    )
+
+    # Behaviour
+    compatibility: Literal["architecture", "hosted"] = Field(
+        "architecture", description="Behaviour of new projects; `hosted` follows the hosted platform of July 2026."
+    )
+
+    # Limits
+    max_body_bytes: int = Field(10 * 2**20, ge=1024, description="Largest request body.")
+    max_messages: int = Field(10_000, ge=1, description="Messages in one add.")
+    max_message_bytes: int = Field(2**20, ge=1, description="Text of one message, in UTF-8.")
+    max_metadata_bytes: int = Field(64 * 2**10, ge=2, description="Metadata of one memory, as JSON.")
+    max_metadata_depth: int = Field(32, ge=1, description="Nesting of metadata.")
+    max_json_depth: int = Field(64, ge=1, description="Nesting of any request body.")
+    max_filter_depth: int = Field(10, ge=1, description="Nesting of AND, OR and NOT in filters.")
+    max_filter_conditions: int = Field(200, ge=1, description="Conditions in one filter.")
+
+    # Logs
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
+    log_json: bool = Field(True, description="Log JSON lines; false gives lines for people.")
+
+    @field_validator("retry_delays_s", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+    @property
+    def base_url(self) -> str:
+        """Base URL of the API, without a slash at the end."""
+        return (self.public_url or f"http://{self.host}:{self.port}").rstrip("/")
+
+
+def load(**overrides: object) -> Settings:
+    """Read the settings from the environment; `overrides` win.
+
+    Raises: SetupError, one line that names the variable and what is wrong with it.
+    """
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else "settings"
+        variable = name if name.isupper() else f"MEMORYD_{name.upper()}"
+        raise errors.SetupError(f"{variable}: {first['msg']}") from error
