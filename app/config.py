@@ -105,7 +105,7 @@ def load(**overrides: object) -> Settings:
     Raises: SetupError, one line that names the variable and what is wrong with it.
     """
     try:
-        return Settings(**overrides)
+        return Settings(**overrides)  # type: ignore[arg-type]  # the keywords are the fields, checked at run time
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"
