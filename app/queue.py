@@ -1,0 +1,170 @@
+"""The doorbell: tells a worker that an event is due. Postgres holds the event, so a lost ring costs only time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import orjson
+import redis.exceptions
+from arq.connections import ArqRedis
+
+from app import errors, log
+
+RING = "ring"  #: name of the one function that the worker offers to ARQ
+QUEUE_NAME = "memoryd:bell"  #: sorted set in Redis; one per Redis database
+RING_LIMIT_S = 0.25  #: longest wait for Redis; a hung server must not slow a request down
+QUIET_S = 1.0  #: no further try for so long after a failure; the worker's sweep finds the event meanwhile
+WAITING_RINGS = 500  #: rings under way at the same time; more are dropped and counted
+COMPLAINT_S = 60.0  #: failures are logged once in so many seconds
+
+#: What a dead, hung, full or misbehaving Redis raises. RuntimeError: a connection that belongs to a closed loop.
+REDIS_ERRORS = (redis.exceptions.RedisError, OSError, TimeoutError, RuntimeError)
+
+_log = log.get(__name__)
+
+
+@runtime_checkable
+class Queue(Protocol):
+    """Tells workers that rows are due."""
+
+    async def ring(self, event_id: uuid.UUID) -> None:
+        """Tell a worker that this event is due. Returns at once and never raises for a dead Redis."""
+        ...
+
+    async def close(self) -> None:
+        """Finish the rings under way and close the connections. Safe to repeat."""
+        ...
+
+
+class SilentQueue:
+    """Rings nothing: workers find the events by their sweep."""
+
+    async def ring(self, event_id: uuid.UUID) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+class ArqQueue:
+    """Rings through ARQ. The connection is made at the first ring, and again after a failure."""
+
+    def __init__(self, redis_url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._url = redis_url
+        self._clock = clock
+        self._redis: ArqRedis | None = None
+        self._rings: set[asyncio.Task[None]] = set()
+        self._quiet_until = 0.0
+        self._complain_at = 0.0
+        self.failures = 0  #: rings that did not reach Redis since the start
+
+    async def ring(self, event_id: uuid.UUID) -> None:
+        """Put a hint for this event into Redis, in the background and for at most `RING_LIMIT_S`."""
+        if self._clock() < self._quiet_until or len(self._rings) >= WAITING_RINGS:
+            self.failures += 1
+            return
+        task = asyncio.create_task(self._ring(event_id))
+        self._rings.add(task)
+        task.add_done_callback(self._rings.discard)
+
+    async def close(self) -> None:
+        """Finish the rings under way, each within its limit, and close the connections. Safe to repeat."""
+        if self._rings:
+            await asyncio.wait(self._rings, timeout=2 * RING_LIMIT_S)
+        connection, self._redis = self._redis, None
+        if connection is not None:
+            await close(connection)
+
+    async def _ring(self, event_id: uuid.UUID) -> None:
+        try:
+            await asyncio.wait_for(self._enqueue(event_id), RING_LIMIT_S)
+        except REDIS_ERRORS as error:
+            self._failed(error)
+
+    async def _enqueue(self, event_id: uuid.UUID) -> None:
+        if self._redis is None:
+            self._redis = connect(self._url, timeout_s=RING_LIMIT_S)
+        # The id differs with every ring: ARQ ignores one that it already has.
+        hint = f"{event_id}:{uuid.uuid4().hex[:8]}"
+        await self._redis.enqueue_job(RING, str(event_id), _job_id=hint)
+
+    def _failed(self, error: BaseException) -> None:
+        now = self._clock()
+        self.failures += 1
+        self._quiet_until = now + QUIET_S
+        if now >= self._complain_at:
+            self._complain_at = now + COMPLAINT_S
+            _log.warning("queue.unreachable", error=f"{type(error).__name__}: {error}", failures=self.failures)
+
+
+def open_queue(redis_url: str | None) -> Queue:
+    """Return the doorbell for this address; None: one that rings nothing.
+
+    Raises: SetupError when the address cannot be read.
+    """
+    if redis_url is None:
+        return SilentQueue()
+    check_url(redis_url)
+    return ArqQueue(redis_url)
+
+
+def check_url(redis_url: str) -> None:
+    """Raise SetupError when `redis_url` is not the address of a Redis server. Connects to nothing."""
+    try:
+        ArqRedis.from_url(redis_url)
+    except ValueError as error:
+        raise errors.SetupError(f"REDIS_URL: {error}") from error
+
+
+def connect(redis_url: str, *, timeout_s: float) -> ArqRedis:
+    """Return a client that speaks JSON; every command fails after `timeout_s`. Connects at its first command."""
+    connection: ArqRedis = ArqRedis.from_url(redis_url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s)
+    # ARQ pickles by default, and then whoever can write to Redis runs code in the worker.
+    connection.job_serializer = encode
+    connection.job_deserializer = decode
+    connection.default_queue_name = QUEUE_NAME
+    return connection
+
+
+async def close(connection: ArqRedis) -> None:
+    """Close a client, whatever state its server is in."""
+    try:
+        await asyncio.wait_for(connection.aclose(), 2 * RING_LIMIT_S)
+    except REDIS_ERRORS as error:
+        _log.debug("queue.close_failed", error=type(error).__name__)
+
+
+async def check(redis_url: str) -> str:
+    """Return the server's name and version in a line.
+
+    Raises: TryLater when it does not answer, SetupError when the address or the password is wrong.
+    """
+    check_url(redis_url)
+    connection = connect(redis_url, timeout_s=2.0)
+    try:
+        info = await asyncio.wait_for(connection.info("server"), 3.0)
+    except redis.exceptions.AuthenticationError as error:
+        raise errors.SetupError("REDIS_URL: the server refuses the password.") from error
+    except REDIS_ERRORS as error:
+        raise errors.TryLater(
+            "Redis does not answer; events are processed all the same, found by the sweep."
+        ) from error
+    finally:
+        await close(connection)
+    name = str(info.get("server_name", "redis"))
+    return f"{name} {info.get(f'{name}_version', info.get('redis_version', '?'))}"
+
+
+def encode(value: Any) -> bytes:
+    """Serialise one ARQ job. An exception among the values becomes its name."""
+    return orjson.dumps(value, default=lambda other: type(other).__name__)
+
+
+def decode(data: bytes) -> dict[str, Any]:
+    """Read one ARQ job."""
+    job: dict[str, Any] = orjson.loads(data)
+    return job
