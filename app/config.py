@@ -20,6 +20,14 @@ def default_data() -> Path:
     return Path(home) / "memoryd"
 
 
+def quiet_openmp() -> None:
+    """Let OpenMP threads sleep between two pieces of work. Works only before a library loads OpenMP; safe to repeat.
+
+    Spinning threads made the slowest 5 % of query embeddings eight times slower on cores that other work shares.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
 class Settings(BaseSettings):
     """Settings of one process. Read once in the roof (`load`), then handed down."""
 
