@@ -84,6 +84,7 @@ class Settings(BaseSettings):
 
     # Limits
     max_body_bytes: int = Field(10 * 2**20, ge=1024, description="Largest request body.")
+    body_timeout_s: float = Field(60.0, gt=0, description="Longest wait for a whole request body, in seconds.")
     max_messages: int = Field(10_000, ge=1, description="Messages in one add.")
     max_message_bytes: int = Field(2**20, ge=1, description="Text of one message, in UTF-8.")
     max_metadata_bytes: int = Field(64 * 2**10, ge=2, description="Metadata of one memory, as JSON.")

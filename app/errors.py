@@ -2,7 +2,8 @@
 
 AppError
 ├── InvalidRequest          400  fix the request
-│   └── TooLarge            413  send less; the text names the limit and its setting
+│   ├── TooLarge            413  send less; the text names the limit and its setting
+│   └── BodyTimeout         408  send faster
 ├── NotAuthenticated        401  show who you are
 ├── NotAllowed              403  this key may not do that
 ├── NotFound                404  look elsewhere
@@ -54,6 +55,12 @@ class TooLarge(InvalidRequest):
     """The request is larger than a limit allows."""
 
     code, status = "too_large", 413
+
+
+class BodyTimeout(InvalidRequest):
+    """The body did not arrive in time."""
+
+    code, status = "body_timeout", 408
 
 
 class NotAuthenticated(AppError):
