@@ -120,3 +120,8 @@ def load(**overrides: object) -> Settings:
         name = str(first["loc"][0]) if first["loc"] else "settings"
         variable = name if name.isupper() else f"MEMORYD_{name.upper()}"
         raise errors.SetupError(f"{variable}: {first['msg']}") from error
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """Return this process's environment with `changes`, for a child process."""
+    return {**os.environ, **changes}

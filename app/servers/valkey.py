@@ -6,6 +6,7 @@ import signal
 import socket
 from pathlib import Path
 
+from app import errors
 from app.servers import binaries, process, server
 
 _ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
@@ -27,12 +28,20 @@ class ValkeyServer(server.Server):
         """Find the program; make the data folder at the first start."""
         self._binary = binaries.valkey(self.who)
         process.own(self.data, self.who)
+        self._await_predecessor()
 
     def spawn(self) -> None:
         """Start the process at `port` and return at once."""
         with process.handed(self.data, self.who) as (name, descriptors):
             command = [str(self._binary), "-"]
             self.child.spawn(command, env=_ENV, who=self.who, pass_fds=descriptors, text=self._settings(name))
+
+    def _await_predecessor(self) -> None:
+        """Wait for a server that is still ending: Valkey, unlike PostgreSQL, lets two write to one folder."""
+        chosen, self.port = self.port, server.number(self.folder / "port")
+        if not process.wait_until(lambda: not self.ready(), timeout_s=60, tick=self._tick):
+            raise errors.SetupError(f"{self.data} is in use by another Valkey, at port {self.port}: stop it first")
+        self.port = chosen
 
     def _settings(self, folder: str) -> str:
         """Return the settings as a file, so that the password does not show among the arguments."""

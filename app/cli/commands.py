@@ -1,0 +1,183 @@
+"""The command line: `memoryd COMMAND`. Each command loads what it needs when it runs, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app import __version__, config, log
+from app.config import Settings
+
+cli = typer.Typer(
+    help="Long-term memory for AI applications, over HTTP. `memoryd up` starts everything; all settings are environment variables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+keys_cli = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True, rich_markup_mode=None)
+cli.add_typer(keys_cli, name="keys")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"memoryd {__version__}")
+        raise typer.Exit
+
+
+@cli.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Configure nothing: each command reads the settings itself."""
+
+
+def _settings(*, connected: bool = False) -> Settings:
+    """Read the settings; `connected`: with the address of a database, that of a running `memoryd up` if need be."""
+    settings = config.load()
+    log.configure(settings.log_level, json_lines=settings.log_json)
+    if connected:
+        from app.cli import addresses
+
+        settings = addresses.complete(settings)
+    return settings
+
+
+@cli.command()
+def up(
+    stop_with_parent: Annotated[
+        bool, typer.Option("--stop-with-parent", help="Stop when the process that started this one ends.")
+    ] = False,
+) -> None:
+    """Run everything: database, queue, schema, API and worker; restart what crashes; Ctrl-C stops all.
+
+    MEMORYD_DATA says where the data is, MEMORYD_PORT where the API listens. With DATABASE_URL or REDIS_URL set, that
+    server is used and no embedded one is started. Once all is ready, connection.json in the data folder has the base
+    URL and a key.
+    """
+    from app.cli import up as everything
+
+    raise typer.Exit(everything.run(_settings(), stop_with_parent=stop_with_parent))
+
+
+@cli.command()
+def serve() -> None:
+    """Run the API alone. Needs DATABASE_URL (and REDIS_URL, so that the worker hears of new events at once)."""
+    from app.api import server
+
+    raise typer.Exit(server.run(_settings(connected=True)))
+
+
+@cli.command()
+def worker() -> None:
+    """Run a worker alone: it turns accepted events into memories. Needs DATABASE_URL (and REDIS_URL)."""
+    from worker import main
+
+    raise typer.Exit(asyncio.run(main.run(_settings(connected=True))))
+
+
+@cli.command()
+def migrate() -> None:
+    """Bring the schema of the database up to date. Safe to repeat, and to run from several places at once."""
+    from app.store import migrate as migrations
+
+    settings = _settings(connected=True)
+    applied = asyncio.run(migrations.migrate(settings.database_url.get_secret_value() if settings.database_url else ""))
+    print("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
+
+
+@cli.command()
+def doctor() -> None:
+    """Check the database, its extensions, the schema, Redis, the model and the embedder; a line each.
+
+    Exit code 1 when something does not work; the line says what to do.
+    """
+    raise typer.Exit(asyncio.run(_examine(_settings())))
+
+
+async def _examine(settings: Settings) -> int:
+    from app.cli import doctor as doctors
+
+    bad = 0
+    async for finding in doctors.examine(settings):
+        bad += not finding.good
+        print(f"{'ok  ' if finding.good else 'FAIL'}  {finding.part:<11} {finding.text}", flush=True)
+    return 1 if bad else 0
+
+
+@cli.command()
+def healthcheck(
+    of_worker: Annotated[
+        bool, typer.Option("--worker", help="Ask for the worker of this machine, not the API.")
+    ] = False,
+) -> None:
+    """Say by the exit code whether the API (or the worker) of this machine works; for containers."""
+    from app.cli import health
+
+    settings = _settings(connected=of_worker)
+    raise typer.Exit(asyncio.run(health.worker(settings)) if of_worker else health.api(settings))
+
+
+@cli.command()
+def demo(
+    file: Annotated[
+        Path | None, typer.Option(help="A conversation in LoCoMo's format, instead of the two of our own.")
+    ] = None,
+    language: Annotated[str, typer.Option(help="Of our own conversations: en, zh or both.")] = "both",
+    number: Annotated[int, typer.Option(min=1, help="Which conversation of the file.")] = 1,
+) -> None:
+    """Tell a long conversation to the running service (or to one started for it), and ask about it."""
+    from app.cli import demo as demonstration
+
+    demonstration.run(_settings(), file=file, language=language, number=number)
+
+
+@cli.command()
+def openapi() -> None:
+    """Print the interface as OpenAPI 3.1."""
+    from app import api
+
+    print(api.openapi_yaml(), end="")
+
+
+@keys_cli.command("create")
+def create_key(
+    name: Annotated[str, typer.Option(help="What the key is for; shown by `memoryd keys list`.")] = "default",
+) -> None:
+    """Make an API key and print it. It is shown only this once."""
+    from app.cli import keys
+
+    print(asyncio.run(keys.create(_settings(connected=True), name)))
+
+
+@keys_cli.command("list")
+def list_keys() -> None:
+    """List the API keys: id, beginning, name, and when each was made, used last, and revoked."""
+    from app.cli import keys
+
+    for key in asyncio.run(keys.list_all(_settings(connected=True))):
+        used = f"used {_day(key.last_used_at)}" if key.last_used_at else "never used"
+        revoked = f", revoked {_day(key.revoked_at)}" if key.revoked_at else ""
+        print(f"{key.id}  {key.prefix}…  {key.name}  (made {_day(key.created_at)}, {used}{revoked})")
+
+
+@keys_cli.command("revoke")
+def revoke_key(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The id that `memoryd keys list` shows.")],
+) -> None:
+    """Make an API key useless. Every process follows within seconds."""
+    from app.cli import keys
+
+    key = asyncio.run(keys.revoke(_settings(connected=True), key_id))
+    print(f"Revoked {key.prefix}… ({key.name}).")
+
+
+def _day(moment: datetime | None) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if moment else ""
