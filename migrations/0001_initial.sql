@@ -67,13 +67,20 @@ CREATE TABLE scopes (
     agent_id     text,
     app_id       text,
     run_id       text,
+    -- The four as one short value: four ids of 255 characters do not fit into an index entry. The lengths keep them apart.
+    owners_hash  text COLLATE "C" NOT NULL GENERATED ALWAYS AS (md5(
+        coalesce('u' || length(user_id)::text || ':' || user_id, '')
+        || coalesce('a' || length(agent_id)::text || ':' || agent_id, '')
+        || coalesce('p' || length(app_id)::text || ':' || app_id, '')
+        || coalesce('r' || length(run_id)::text || ':' || run_id, ''))) STORED,
     memory_count bigint NOT NULL DEFAULT 0 CHECK (memory_count >= 0),   -- n of BM25
     term_total   bigint NOT NULL DEFAULT 0 CHECK (term_total >= 0),     -- sum of document lengths of BM25
     created_at   timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (project_id, id),
-    UNIQUE NULLS NOT DISTINCT (project_id, user_id, agent_id, app_id, run_id),
+    UNIQUE (project_id, owners_hash),
     CHECK (num_nonnulls(user_id, agent_id, app_id, run_id) > 0)
 );
+CREATE INDEX scopes_user ON scopes (project_id, user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX scopes_agent ON scopes (project_id, agent_id) WHERE agent_id IS NOT NULL;
 CREATE INDEX scopes_app ON scopes (project_id, app_id) WHERE app_id IS NOT NULL;
 CREATE INDEX scopes_run ON scopes (project_id, run_id) WHERE run_id IS NOT NULL;
@@ -112,7 +119,7 @@ CREATE TABLE events (
 ) WITH (fillfactor = 80);
 CREATE UNIQUE INDEX events_idempotency ON events (project_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE UNIQUE INDEX events_one_running ON events (project_id, scope_id) WHERE status = 'RUNNING';
-CREATE INDEX events_due ON events (next_at, seq) WHERE status = 'PENDING';
+CREATE INDEX events_due ON events (project_id, next_at, seq) WHERE status = 'PENDING';
 CREATE INDEX events_open ON events (project_id, scope_id, seq) WHERE status IN ('PENDING', 'RUNNING');
 CREATE INDEX events_lease ON events (lease_until) WHERE status = 'RUNNING';
 CREATE INDEX events_newest ON events (project_id, seq DESC);
