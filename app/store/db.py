@@ -1,0 +1,273 @@
+"""Connections: one pool a process, JSON and vectors as Python values, driver errors as ours."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeAlias
+from uuid import UUID
+
+import asyncpg
+import orjson
+from pgvector import HalfVector
+
+from app import errors
+
+Conn: TypeAlias = asyncpg.Connection
+
+_MIN_SERVER = 160_000  # UNIQUE NULLS NOT DISTINCT is 15; 16 is the oldest version that is tested
+_MIN_VECTOR = (0, 8, 2)
+_CONNECT_S = 10.0  # one attempt
+_ACQUIRE_S = 30.0  # waiting for a free connection of the pool
+_COMMAND_S = 60.0  # one statement; no statement of the service comes near it
+
+#: Nothing is wrong with the statement: the server is away, full, stopping, or chose another transaction as the winner.
+_TRANSIENT = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.TransactionRollbackError,  # deadlocks and serialization failures
+    asyncpg.LockNotAvailableError,
+    asyncpg.ReadOnlySQLTransactionError,  # the server became a replica
+    TimeoutError,
+)
+_UNSTORABLE = (asyncpg.CharacterNotInRepertoireError, asyncpg.UntranslatableCharacterError)
+_MISCONFIGURED = (
+    asyncpg.InvalidAuthorizationSpecificationError,  # and a wrong password
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InsufficientPrivilegeError,
+    asyncpg.exceptions.ClientConfigurationError,
+)
+
+
+class Database:
+    """A pool of connections. Open one per process with `open`."""
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    @classmethod
+    async def open(cls, dsn: str, *, pool_size: int, statement_cache: int, wait_s: float = 30.0) -> Database:
+        """Connect, waiting up to `wait_s` seconds for a server that is still starting.
+
+        `statement_cache` is the number of prepared statements kept per connection; 0 suits pgbouncer.
+        Raises: DatabaseUnavailable when the wait was in vain, SetupError when waiting cannot help.
+        """
+        first = await connect(dsn, wait_s=wait_s, statement_cache=statement_cache)
+        await first.close()
+        pool = asyncpg.create_pool(
+            dsn,
+            min_size=1,
+            max_size=pool_size,
+            init=_init,
+            reset=_keep,
+            command_timeout=_COMMAND_S,
+            timeout=_CONNECT_S,
+            **_session(statement_cache),
+        )
+        with translated():
+            return cls(await pool)
+
+    async def close(self) -> None:
+        """Close the pool once its connections have come back; after five seconds they are cut off. Safe to repeat."""
+        try:
+            await asyncio.wait_for(self._pool.close(), 5.0)
+        except TimeoutError:
+            self._pool.terminate()
+
+    @asynccontextmanager
+    async def acquire(self, project_id: int | None) -> AsyncIterator[Conn]:
+        """Lend a connection on which every statement is its own transaction.
+
+        `project_id` is the tenant whose rows may be touched; None: the directory of organizations, projects and keys,
+        and work over all tenants. Raises: DatabaseUnavailable.
+        """
+        with translated():
+            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn:
+                yield conn
+
+    @asynccontextmanager
+    async def transaction(self, project_id: int | None) -> AsyncIterator[Conn]:
+        """Lend a connection inside one transaction: committed at the end, rolled back when the body raises.
+
+        Raises: DatabaseUnavailable, also when the transaction lost a deadlock and should be run again.
+        """
+        async with self.acquire(project_id) as conn:
+            with translated():
+                async with conn.transaction():
+                    yield conn
+
+
+class _Lent(Database):
+    """A database of one connection, whose transactions are savepoints of the one that is open on it."""
+
+    def __init__(self, conn: Conn) -> None:
+        self._conn = conn
+        self._free = asyncio.Lock()
+        self._holder: asyncio.Task[Any] | None = None
+
+    async def close(self) -> None:
+        """Leave the connection to whoever lent it."""
+
+    @asynccontextmanager
+    async def acquire(self, project_id: int | None) -> AsyncIterator[Conn]:
+        """Lend the connection to one task at a time; the task that has it may ask again."""
+        del project_id
+        task = asyncio.current_task()
+        if self._holder is task:
+            yield self._conn
+            return
+        async with self._free:
+            self._holder = task
+            try:
+                with translated():
+                    async with self._conn.transaction():  # an error in the body leaves the connection usable
+                        yield self._conn
+            finally:
+                self._holder = None
+
+
+def lend(conn: Conn) -> Database:
+    """Return a Database that uses `conn`, which has a transaction open; for tests that are rolled back."""
+    return _Lent(conn)
+
+
+async def connect(dsn: str, *, wait_s: float = 0.0, statement_cache: int = 0) -> Conn:
+    """Open one connection outside any pool, retrying for `wait_s` seconds while the server starts.
+
+    Raises: DatabaseUnavailable, SetupError (wrong password, no such database, an address that cannot be read).
+    """
+    deadline = asyncio.get_running_loop().time() + wait_s
+    while True:
+        try:
+            with translated():
+                conn = await asyncpg.connect(dsn, timeout=_CONNECT_S, **_session(statement_cache))
+                await _init(conn)
+                return conn
+        except errors.DatabaseUnavailable:
+            if asyncio.get_running_loop().time() >= deadline:
+                raise
+            await asyncio.sleep(0.1)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the driver's errors into ours, with the cause kept; errors that mean a bug of ours pass unchanged."""
+    try:
+        yield
+    except _UNSTORABLE as error:
+        raise errors.InvalidRequest("The text holds a character that cannot be stored, such as U+0000.") from error
+    except _MISCONFIGURED as error:
+        raise errors.SetupError(f"The database refuses memoryd: {error}") from error
+    except _TRANSIENT as error:
+        raise errors.DatabaseUnavailable from error
+    except OSError as error:  # refused, reset, unknown host
+        raise errors.DatabaseUnavailable from error
+    except asyncpg.InterfaceError as error:
+        if not _is_loss(error):
+            raise
+        raise errors.DatabaseUnavailable from error
+
+
+_VECTOR_VERSIONS = """
+SELECT (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS installed,
+       (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS available
+"""
+
+
+async def check_server(conn: Conn) -> None:
+    """Check the versions of PostgreSQL and pgvector.
+
+    Raises: SetupError, one line with what is there and what is needed.
+    """
+    with translated():
+        number = int(await conn.fetchval("SHOW server_version_num"))
+        row = await conn.fetchrow(_VECTOR_VERSIONS)
+    if number < _MIN_SERVER:
+        raise errors.SetupError(f"PostgreSQL {number // 10_000} is too old: memoryd needs PostgreSQL 16 or newer.")
+    wanted = ".".join(map(str, _MIN_VECTOR))
+    found = row["installed"] or row["available"]
+    if found is None:
+        raise errors.SetupError(f"The database server has no pgvector: install the extension, {wanted} or newer.")
+    if _version(found) < _MIN_VECTOR:
+        newer = row["available"] and _version(row["available"]) >= _MIN_VECTOR
+        hint = "run ALTER EXTENSION vector UPDATE" if newer else "update the extension"
+        raise errors.SetupError(f"pgvector {found} is too old: {hint}; memoryd needs {wanted} or newer.")
+
+
+async def vector_version(conn: Conn) -> str | None:
+    """Return the version of pgvector in this database; None before the first migration."""
+    with translated():
+        row = await conn.fetchrow(_VECTOR_VERSIONS)
+    version: str | None = row["installed"]
+    return version
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
+def _is_loss(error: asyncpg.InterfaceError) -> bool:
+    # The driver has one class for its misuse and for a connection that is gone; only the words tell them apart.
+    return any(words in str(error) for words in ("connection is closed", "pool is closing", "pool is closed"))
+
+
+def _session(statement_cache: int) -> dict[str, Any]:
+    """Return the options of a connection."""
+    if statement_cache == 0:  # pgbouncer refuses unknown start-up parameters, and unnamed statements need none
+        return {"statement_cache_size": 0}
+    # A generic plan would not know how many rows a scope has; that number decides between the plans.
+    settings = {"application_name": "memoryd", "plan_cache_mode": "force_custom_plan", "jit": "off"}
+    return {"statement_cache_size": statement_cache, "server_settings": settings}
+
+
+async def _keep(_conn: Conn) -> None:
+    """Reset nothing: no statement changes the session, and the driver itself rolls back what was left open."""
+
+
+_HALFVEC_SCHEMA = """
+SELECT n.nspname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.typname = 'halfvec'
+"""
+
+
+async def _init(conn: Conn) -> None:
+    """Register the codecs of a new connection."""
+    await conn.set_type_codec("jsonb", schema="pg_catalog", encoder=_jsonb, decoder=_from_jsonb, format="binary")
+    await conn.set_type_codec("json", schema="pg_catalog", encoder=_json, decoder=orjson.loads, format="binary")
+    # The driver's own class of UUID is a subclass, which orjson refuses.
+    await conn.set_type_codec("uuid", schema="pg_catalog", encoder=_uuid, decoder=_from_uuid, format="binary")
+    schema = await conn.fetchval(_HALFVEC_SCHEMA)
+    if schema is not None:  # before the first migration there is no such type
+        await conn.set_type_codec(
+            "halfvec", schema=schema, encoder=_halfvec, decoder=HalfVector.from_binary, format="binary"
+        )
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:  # integers beyond 64 bits, which PostgreSQL holds and orjson does not write
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str).encode()
+
+
+def _jsonb(value: Any) -> bytes:
+    return b"\x01" + _json(value)  # the version of the binary format
+
+
+def _from_jsonb(data: bytes) -> Any:
+    return orjson.loads(data[1:])
+
+
+def _uuid(value: UUID | str) -> bytes:
+    return (value if isinstance(value, UUID) else UUID(value)).bytes
+
+
+def _from_uuid(data: bytes) -> UUID:
+    return UUID(bytes=data)
+
+
+def _halfvec(value: Any) -> bytes:
+    encoded: bytes = (value if isinstance(value, HalfVector) else HalfVector(value)).to_binary()
+    return encoded
