@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
-from app import errors
+from app import errors, log
 from app.config import Settings
 from app.model import Vector, Vectors
 from app.providers import embedder as embedders
@@ -15,6 +15,8 @@ from app.providers import llm as chats
 from app.queue import Queue, open_queue
 from app.store import db as databases
 from app.store import migrate, models
+
+_log = log.get(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +73,32 @@ def _open_queue(settings: Settings, *, wanted: bool) -> Queue:
 async def check_embedder(database: databases.Database, embedder: embedders.Embedder) -> None:
     """Register the embedder's model beside the vectors that are stored. Safe to repeat.
 
-    Raises: SetupError when the stored vectors could not be compared with the ones that it makes.
+    An endpoint that is away does not stop the start: lists and reads work without it, and the first add compares.
+    Raises: SetupError when the stored vectors could not be compared with the ones that it makes; EmbedderRefused.
     """
-    model, dims = embedder.model, embedder.dims
-    async with database.transaction(None) as conn:
+    model = embedder.model
+    async with database.acquire(None) as conn:
         stored = await models.stored(conn)
-        if stored.get(model, dims) != dims:
-            raise errors.SetupError(
-                f"The embedder {model} makes vectors of {dims} dimensions, and the stored ones have {stored[model]}. "
-                "Give the other model a name of its own, or use the model that the memories were stored with."
-            )
         others = await models.in_use(conn) - {model} if set(stored) - {model} else set()
-        if others:
-            names = ", ".join(sorted(others))
-            raise errors.SetupError(
-                f"The memories were embedded with {names}; {model} could not find them. "
-                f"Configure {names} again, or start with an empty database."
-            )
+    if others:
+        names = ", ".join(sorted(others))
+        raise errors.SetupError(
+            f"The memories were embedded with {names}; {model} could not find them. "
+            f"Configure {names} again, or start with an empty database."
+        )
+    if embedder.dims == 0:  # an endpoint says it with its first answer
+        try:
+            await embedder.check()
+        except errors.EmbedderUnavailable as error:
+            _log.warning("embedder.unavailable", model=model, error=error.message)
+            return
+    dims = embedder.dims
+    if stored.get(model, dims) != dims:
+        raise errors.SetupError(
+            f"The embedder {model} makes vectors of {dims} dimensions, and the stored ones have {stored[model]}. "
+            "Give the other model a name of its own, or use the model that the memories were stored with."
+        )
+    async with database.transaction(None) as conn:
         await models.register(conn, model, dims)
 
 

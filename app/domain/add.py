@@ -1,0 +1,223 @@
+"""What happens when I add: `accept` in the request, `process` in the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+
+from app import errors
+from app.domain import attempt, attribute, checkpoint, dedupe, drafts, extract, raw, remember
+from app.domain.conversation import Conversation
+from app.domain.request import Request as Request
+from app.domain.request import fingerprint, from_payload, to_payload
+from app.model import And, Caller, Event, Fact, Memory, Message, NewMemory, Project, Scope
+from app.runtime import Runtime
+from app.store import events, messages, orgs, scopes, search
+from app.store import memories as memory_store
+
+EARLIER = 10  #: messages of the scope that an extractor sees from before, as on the v3 platform
+EXISTING = 10  #: nearest memories that it sees, as there
+CONTEXT_CHARS = 6000  #: of the new conversation, its end, are compared with memories; an embedder reads no more
+
+QUEUED = "Memory processing has been queued for background execution"
+STORED = "Memories stored successfully"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The answer to an add."""
+
+    event: Event
+    message: str
+    results: list[dict[str, Any]] | None = None  # None: the event's outcome will have them
+    skipped: tuple[dict[str, Any], ...] = ()  # messages that `infer: false` did not store, each with its reason
+
+
+async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_key: str | None = None) -> Accepted:
+    """Commit the event of this add and ring the worker; with `infer: false`, store the messages at once.
+
+    With an `idempotency_key` that was used for the same request, return its event again.
+    Raises: KeyReused; DatabaseUnavailable; for `infer: false` also EmbedderUnavailable and EmbedderRefused.
+    """
+    payload = to_payload(request)
+    body_print = None if idempotency_key is None else fingerprint("ADD", payload)
+    if not request.infer:
+        event = await raw.store(rt, caller.project, request, payload, idempotency_key, body_print)
+        skipped = tuple((event.metadata or {}).get("skipped", ()))
+        return Accepted(event, STORED, results=event.results, skipped=skipped)
+    project_id, event_id = caller.project.id, uuids.uuid7()
+    async with rt.db.transaction(project_id) as conn:
+        # The scope of all owners keeps the conversation and the order; the memories may go to scopes of their own.
+        scope = await scopes.ensure(conn, project_id, request.owners)
+        split = attribute.targets(request.owners, split=caller.project.settings.split_by_attribution)
+        targets = [
+            scope if owners == request.owners else await scopes.ensure(conn, project_id, owners) for owners in split
+        ]
+        event = await events.insert(
+            conn,
+            project_id,
+            event_id,
+            "ADD",
+            payload,
+            scope_id=scope.id,
+            target_scope_ids=[target.id for target in targets],
+            idempotency_key=idempotency_key,
+            idempotency_print=body_print,
+        )
+    await rt.queue.ring(event.id)
+    return Accepted(event, QUEUED)
+
+
+async def process(rt: Runtime, event: Event) -> attempt.Outcome:
+    """Turn a claimed event into memories and finish it, put it off, or fail it; return which.
+
+    Safe to run twice: only the holder of the claim changes anything, and everything is written in one transaction.
+    Raises: errors that mean a bug of ours; DatabaseUnavailable when the outcome could not be put down.
+    """
+    return await attempt.run(rt, event, _work(rt, event))
+
+
+@dataclass(frozen=True, slots=True)
+class _Add:
+    """A claimed add with what it is processed with."""
+
+    event: Event
+    project: Project
+    request: Request
+    messages: tuple[Message, ...]  # as they will be stored: with id and time, without system messages
+    earlier: tuple[Message, ...]  # what was said before in its scope, oldest first
+    targets: tuple[Scope, ...]  # in the order of attribute.targets
+
+
+async def _work(rt: Runtime, event: Event) -> int:
+    add = await _load(rt, event)
+    facts = await _facts(rt, add)
+    found = drafts.of_facts(
+        facts,
+        add.messages,
+        before=add.earlier[-1] if add.earlier else None,
+        targets=add.targets,
+        observed_at=_observed_at(add.request, event),
+    )
+    async with rt.db.acquire(event.project_id) as conn:
+        pairs = [(draft.scope_id, draft.hash) for draft in found]
+        known = await memory_store.known_hashes(conn, event.project_id, pairs)
+    fresh = dedupe.new(found, known)
+    shared = remember.Shared(
+        event_id=event.id,
+        # The time of acceptance, not of processing: the order of work then changes nothing that is remembered.
+        created_at=add.request.timestamp or event.created_at,
+        metadata=add.request.metadata,
+        immutable=add.request.immutable,
+        expiration_date=add.request.expiration_date or add.project.settings.expiration_date,
+    )
+    prepared = await remember.prepare(rt, fresh, shared)
+    stored = await _commit(rt, add, prepared, facts=len(found))
+    return len(stored)
+
+
+async def _load(rt: Runtime, event: Event) -> _Add:
+    try:
+        request = from_payload(event.payload)
+    except (KeyError, TypeError, ValueError) as error:
+        raise errors.InvalidRequest("This release cannot read the stored request; send it again.") from error
+    async with rt.db.acquire(event.project_id) as conn:
+        project = await orgs.get_project(conn, event.project_id)
+        earlier: list[Message] = []
+        if event.scope_id is not None:
+            earlier = await messages.newest(conn, event.project_id, event.scope_id, EARLIER)
+    split = attribute.targets(request.owners, split=len(event.target_scope_ids) > 1)
+    targets = (Scope(event.project_id, n, owners) for n, owners in zip(event.target_scope_ids, split, strict=True))
+    said_at = _observed_at(request, event)
+    stored = raw.stamped((m for m in request.messages if m.role != "system" and m.content.strip()), said_at)
+    return _Add(event, project, request, stored, tuple(earlier), tuple(targets))
+
+
+def _observed_at(request: Request, event: Event) -> datetime:
+    return (request.timestamp or request.observation_at or event.created_at).astimezone(request.zone)
+
+
+async def _facts(rt: Runtime, add: _Add) -> list[Fact]:
+    """Return the facts of the add: those of an earlier attempt, or else what the extractor finds.
+
+    Raises: ModelUnavailable, ModelRefused; Fenced.
+    """
+    if add.event.checkpoint is not None:
+        return checkpoint.from_json(add.event.checkpoint)
+    facts = await extract.facts(
+        rt.llm, await _conversation(rt, add), window_tokens=rt.settings.extraction_window_tokens
+    )
+    if rt.llm is not None:  # rules find the same again, at no cost
+        async with rt.db.acquire(add.event.project_id) as conn:
+            if not await events.save_checkpoint(conn, add.event, checkpoint.to_json(facts)):
+                raise attempt.Fenced
+    return facts
+
+
+async def _conversation(rt: Runtime, add: _Add) -> Conversation:
+    request, settings = add.request, add.project.settings
+    return Conversation(
+        messages=add.messages,
+        observed_at=_observed_at(request, add.event),
+        earlier=add.earlier,
+        # Only a model reads them; the rules would not know what to do with them.
+        existing=await _existing(rt, add) if rt.llm is not None else (),
+        timezone=request.zone,
+        custom_instructions=request.custom_instructions or settings.custom_instructions,
+        agent_custom_instructions=request.agent_custom_instructions or settings.agent_custom_instructions,
+        includes=request.includes,
+        excludes=request.excludes,
+        agent_only=request.owners.agent_id is not None and request.owners.user_id is None,
+        split=len(add.targets) > 1,
+        multilingual=settings.multilingual,
+    )
+
+
+async def _existing(rt: Runtime, add: _Add) -> tuple[tuple[UUID, str], ...]:
+    """Return the stored memories that are nearest to the new conversation, nearest first."""
+    text = "\n".join(message.content for message in add.messages)[-CONTEXT_CHARS:].strip()
+    if not text:
+        return ()
+    vector = await rt.embedder.embed_query(text)
+    async with rt.db.acquire(add.event.project_id) as conn:
+        near = await search.semantic(
+            conn,
+            add.event.project_id,
+            [target.id for target in add.targets],
+            And(()),
+            vector,
+            model=rt.embedder.model,
+            limit=EXISTING,
+        )
+        found = await memory_store.get_many(conn, add.event.project_id, [memory_id for memory_id, _ in near])
+    return tuple((memory_id, found[memory_id].text) for memory_id, _ in near if memory_id in found)
+
+
+async def _commit(rt: Runtime, add: _Add, prepared: Sequence[NewMemory], *, facts: int) -> list[Memory]:
+    """Write everything that came of the event in one transaction; return what was really added.
+
+    Raises: Fenced, with nothing written.
+    """
+    event = add.event
+    async with rt.db.transaction(event.project_id) as conn:
+        cancelled = await events.lock_for_finish(conn, event)
+        if cancelled is None:
+            raise attempt.Fenced
+        kept = [memory for memory in prepared if memory.scope_id not in cancelled]
+        if cancelled or event.scope_id is None:
+            # What was said goes too, and with it the sources of memories in a scope that was not emptied.
+            kept = [replace(memory, message_ids=(), spans=()) for memory in kept]
+        else:
+            await messages.insert_many(conn, event.project_id, event.scope_id, event.id, add.messages)
+        stored = await remember.store(rt, conn, event.project_id, kept)
+        metadata: dict[str, Any] = {"facts": facts, "duplicates": facts - len(stored)}
+        if cancelled:
+            metadata = {"facts": facts, "cancelled_by": "delete_all"}
+        if not await events.finish(conn, event, remember.results(stored), metadata):
+            raise attempt.Fenced
+    return stored

@@ -1,0 +1,112 @@
+"""`infer: false`: the messages become memories as they are, at once, in the request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+
+from app.domain import dedupe, drafts, remember
+from app.domain.request import Request
+from app.model import Event, Message, Project, Status
+from app.runtime import Runtime
+from app.store import events, messages, scopes
+from app.store import memories as memory_store
+from app.store.db import Conn
+
+Skipped = dict[str, Any]  #: {"index", "role", "reason"} of a message that is not stored
+
+
+async def store(
+    rt: Runtime,
+    project: Project,
+    request: Request,
+    payload: Mapping[str, Any],
+    idempotency_key: str | None,
+    body_print: bytes | None,
+) -> Event:
+    """Store the messages and return their finished event: results are the added memories, metadata tells what was skipped.
+
+    Everything goes to the scope of all owners together. Nothing is stored when the embedder fails.
+    Raises: EmbedderUnavailable, EmbedderRefused, KeyReused, DatabaseUnavailable.
+    """
+    kept, skipped = choose(request.messages, project.settings.stored_roles)
+    now = datetime.now(UTC)  # for index terms of messages that name no time; rows get the database's
+    said = stamped(kept, (request.timestamp or request.observation_at or now).astimezone(request.zone))
+    async with rt.db.transaction(project.id) as conn:
+        if idempotency_key is not None:
+            earlier = await events.find_by_key(conn, project.id, idempotency_key, body_print)
+            if earlier is not None:
+                return earlier
+        scope = await scopes.ensure(conn, project.id, request.owners)
+        before = await messages.newest(conn, project.id, scope.id, 1)
+        found = drafts.of_messages(said, before=before[0] if before else None, scope=scope, observed_at=now)
+        known = await memory_store.known_hashes(conn, project.id, [(draft.scope_id, draft.hash) for draft in found])
+    shared = remember.Shared(
+        event_id=uuids.uuid7(),
+        created_at=request.timestamp,
+        metadata=request.metadata,
+        immutable=request.immutable,
+        expiration_date=request.expiration_date or project.settings.expiration_date,
+    )
+    prepared = await remember.prepare(rt, dedupe.new(found, known), shared)
+    async with rt.db.transaction(project.id) as conn:
+        event = await events.insert(
+            conn,
+            project.id,
+            shared.event_id,
+            "ADD",
+            payload,
+            status=Status.SUCCEEDED,
+            scope_id=scope.id,
+            target_scope_ids=[scope.id],
+            idempotency_key=idempotency_key,
+            idempotency_print=body_print,
+        )
+        if event.id != shared.event_id:  # the same request was just answered by another connection
+            return event
+        await messages.insert_many(conn, project.id, scope.id, event.id, said)
+        stored = await remember.store(rt, conn, project.id, prepared)
+        metadata: dict[str, Any] = {"facts": len(found), "duplicates": len(found) - len(stored)}
+        if skipped:
+            metadata["skipped"] = skipped
+        return await _recorded(conn, project.id, event.id, remember.results(stored), metadata)
+
+
+async def _recorded(
+    conn: Conn, project_id: int, event_id: UUID, results: list[dict[str, Any]], metadata: dict[str, Any]
+) -> Event:
+    await events.record(conn, project_id, event_id, results, metadata)
+    return await events.get(conn, project_id, event_id)
+
+
+def choose(said: Sequence[Message], roles: Sequence[str]) -> tuple[list[Message], list[Skipped]]:
+    """Return the messages that are stored, and those that are not with their reasons; pure."""
+    kept: list[Message] = []
+    skipped: list[Skipped] = []
+    for message in said:
+        reason = _reason(message, roles)
+        if reason is None:
+            kept.append(message)
+        else:
+            skipped.append({"index": message.index, "role": message.role, "reason": reason})
+    return kept, skipped
+
+
+def _reason(message: Message, roles: Sequence[str]) -> str | None:
+    if message.role == "system":
+        return "system messages are never stored"
+    if message.role not in roles:
+        return f"this project stores messages of {' and '.join(roles) or 'no role'} only"
+    if not message.content.strip():
+        return "the message is blank"
+    return None
+
+
+def stamped(said: Iterable[Message], said_at: datetime) -> tuple[Message, ...]:
+    """Return the messages with an id, in order of saying, and the time."""
+    return tuple(replace(message, id=uuids.uuid7(), said_at=said_at) for message in said)
