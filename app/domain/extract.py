@@ -1,0 +1,227 @@
+"""Messages → facts, by a model where there is one, else by rules."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import date, datetime, time, timedelta, tzinfo
+from typing import Any
+from uuid import UUID
+
+from app import errors, log
+from app.domain import prompts, windows
+from app.domain.conversation import Conversation
+from app.model import Fact, Message, Source
+from app.providers.llm import ChatModel
+
+__all__ = ["Conversation", "facts", "from_json", "to_json"]
+
+MAX_FACTS = 40  # of one window; more is a model that repeats itself, or a message that made it
+MAX_FACT_CHARS = 2000  # a fact is a sentence or two; the rest of a longer one is cut off, and that is logged
+EARLIER_MESSAGES = 10  # shown before a window: from the scope's past, then from the windows before
+
+_NUMBER = re.compile(r"\d{1,6}", re.ASCII)
+_DAYS = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ]\S*)?", re.ASCII)
+_YEARS = range(1000, 9999)  # beyond these a time zone's offset may leave the calendar
+
+_log = log.get("memoryd.extract")
+
+
+async def facts(llm: ChatModel | None, conversation: Conversation, *, window_tokens: int) -> list[Fact]:
+    """Return the facts of the conversation's new messages, in their order, each text once.
+
+    An empty list is an answer: nothing is worth remembering. A failure is never one.
+    Raises: ModelUnavailable, ModelRefused.
+    """
+    if llm is None:
+        from app.domain import rules
+
+        return _distinct(await asyncio.to_thread(rules.facts, conversation))
+    spoken = [message for message in conversation.messages if _is_source(message)]
+    found: list[Fact] = []
+    heard = list(conversation.earlier)
+    for window in await asyncio.to_thread(windows.cut, spoken, window_tokens):
+        found += await _read(llm, conversation, _Window(window, tuple(heard), tuple(fact.text for fact in found)))
+        heard += [replace(piece.message, content=piece.text) for piece in window]
+    return _distinct(found)
+
+
+def to_json(found: Iterable[Fact]) -> list[dict[str, Any]]:
+    """Return the facts as plain JSON values, for an event's checkpoint."""
+    return [
+        asdict(fact)
+        | {
+            "linked_ids": [str(id_) for id_ in fact.linked_ids],
+            "sources": [[source.message_index, source.start, source.end] for source in fact.sources],
+            "happened_from": fact.happened_from and fact.happened_from.isoformat(),
+            "happened_to": fact.happened_to and fact.happened_to.isoformat(),
+        }
+        for fact in found
+    ]
+
+
+def from_json(rows: Iterable[dict[str, Any]]) -> list[Fact]:
+    """Return the facts that `to_json` wrote."""
+    return [
+        Fact(
+            text=row["text"],
+            role=row["role"],
+            actor=row["actor"],
+            sources=tuple(Source(*source) for source in row["sources"]),
+            linked_ids=tuple(map(UUID, row["linked_ids"])),
+            happened_from=_instant(row["happened_from"]),
+            happened_to=_instant(row["happened_to"]),
+        )
+        for row in rows
+    ]
+
+
+def _instant(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+# One window
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    pieces: tuple[windows.Piece, ...]
+    earlier: tuple[Message, ...]
+    noted: tuple[str, ...]  # texts of the facts of the windows before
+
+    def halves(self) -> tuple[_Window, _Window]:
+        middle = len(self.pieces) // 2
+        first, second = self.pieces[:middle], self.pieces[middle:]
+        heard = tuple(replace(piece.message, content=piece.text) for piece in first)
+        return replace(self, pieces=first), replace(self, pieces=second, earlier=self.earlier + heard)
+
+
+async def _read(llm: ChatModel, conversation: Conversation, window: _Window) -> list[Fact]:
+    """Ask the model about one window; about each half of it when the answer for the whole is too long to end."""
+    prompt = prompts.user(conversation, window.pieces, earlier=window.earlier[-EARLIER_MESSAGES:], noted=window.noted)
+    try:
+        answer = await llm.complete_json(
+            prompts.system(conversation), prompt, schema=prompts.SCHEMA, name="extracted_facts"
+        )
+    except errors.ModelRefused as error:
+        if error.details.get("reason") != "cut" or len(window.pieces) == 1:
+            raise
+        first, second = window.halves()
+        return await _read(llm, conversation, first) + await _read(llm, conversation, second)
+    return _facts(answer, conversation, window.pieces)
+
+
+def _facts(answer: Any, conversation: Conversation, pieces: Sequence[windows.Piece]) -> list[Fact]:
+    """Return the usable items of an answer; the others are skipped one by one.
+
+    Raises: ModelRefused when there are items and all of them are of a wrong shape.
+    """
+    items = answer.get("facts") if isinstance(answer, dict) else None
+    if not isinstance(items, list):
+        raise errors.ModelRefused("The language model's answer has no list of facts.", reason="wrong_shape")
+    said = [item for item in items if not _is_blank(item)]
+    found = [fact for item in said if (fact := _fact(item, conversation, pieces)) is not None]
+    if said and not found:
+        raise errors.ModelRefused("No fact in the language model's answer has the right shape.", reason="wrong_shape")
+    if len(found) < len(said) or len(found) > MAX_FACTS:
+        _log.warning("facts_dropped", shape=len(said) - len(found), number=max(0, len(found) - MAX_FACTS))
+    return found[:MAX_FACTS]
+
+
+def _is_blank(item: Any) -> bool:
+    """Return whether an item says "nothing", as models do that think a list must have one."""
+    text = item.get("text") if isinstance(item, dict) and "text" in item else item
+    return text is None or (isinstance(text, str) and not text.strip())
+
+
+def _fact(item: Any, conversation: Conversation, pieces: Sequence[windows.Piece]) -> Fact | None:
+    fields = {"text": item} if isinstance(item, str) else item
+    if not isinstance(fields, dict) or not isinstance(fields.get("text"), str):
+        return None
+    text = _clean(fields["text"])
+    if not text:
+        return None
+    sources = [pieces[number - 1] for number in _numbers(fields.get("messages")) if 1 <= number <= len(pieces)]
+    if not sources and len(pieces) == 1:
+        sources = list(pieces)
+    linked = [conversation.existing[at][0] for at in _numbers(fields.get("linked")) if at < len(conversation.existing)]
+    happened_from, happened_to = _days(fields.get("date"), conversation.timezone)
+    names = {piece.message.name for piece in sources}
+    return Fact(
+        text=text,
+        role=_role(fields.get("speaker"), sources, conversation),
+        actor=names.pop() if len(names) == 1 else None,
+        sources=tuple(piece.source for piece in sources),
+        linked_ids=tuple(linked),
+        happened_from=happened_from,
+        happened_to=happened_to,
+    )
+
+
+def _role(claimed: Any, sources: Sequence[windows.Piece], conversation: Conversation) -> str:
+    """Return whose statement a fact is. Its messages know better than the model, where they are of one speaker."""
+    roles = {piece.message.role for piece in sources}
+    if len(roles) == 1:
+        return roles.pop()
+    if claimed in prompts.SPEAKERS:
+        return str(claimed)
+    return "assistant" if conversation.agent_only else "user"
+
+
+def _clean(text: str) -> str:
+    """Return `text` on one line, without what no database or encoder takes, and not too long."""
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins pairs, replaces lone surrogates
+    text = " ".join(text.replace("\0", "").split())
+    if len(text) <= MAX_FACT_CHARS:
+        return text
+    _log.warning("fact_shortened", chars=len(text))
+    return prompts.shorten(text, MAX_FACT_CHARS - 1)
+
+
+def _numbers(value: Any) -> list[int]:
+    """Return the distinct whole numbers of a list, also of those written as text; what else is in it is made up."""
+    items = value if isinstance(value, list) else [value]
+    written = (str(item) for item in items if isinstance(item, int | str) and not isinstance(item, bool))
+    return list(dict.fromkeys(int(text.strip()) for text in written if _NUMBER.fullmatch(text.strip())))
+
+
+def _days(value: Any, zone: tzinfo) -> tuple[datetime | None, datetime | None]:
+    """Return the start of the first day and the end of the last, exclusive. Nones: no date, or none that can be read."""
+    if not isinstance(value, str):
+        return None, None
+    first, _, last = value.strip().partition("/")
+    spans = [span for part in (first, last or first) if (span := _span(part.strip())) is not None]
+    if len(spans) != 2 or spans[0][0] >= spans[1][1]:
+        return None, None
+    start, end = (datetime.combine(day, time.min, tzinfo=zone) for day in (spans[0][0], spans[1][1]))
+    return start, end
+
+
+def _span(text: str) -> tuple[date, date] | None:
+    """Return the first day of a day, month or year, and the day after its last."""
+    match = _DAYS.fullmatch(text)
+    if match is None or int(match[1]) not in _YEARS:
+        return None
+    year, month, day = int(match[1]), int(match[2] or 1), int(match[3] or 1)
+    try:
+        start = date(year, month, day)
+    except ValueError:
+        return None
+    if match[3]:
+        return start, start + timedelta(days=1)
+    if match[2]:
+        return start, date(year + month // 12, month % 12 + 1, 1)
+    return start, date(year + 1, 1, 1)
+
+
+def _is_source(message: Message) -> bool:
+    return message.role in prompts.SPEAKERS and bool(message.content.strip())
+
+
+def _distinct(found: Iterable[Fact]) -> list[Fact]:
+    first: dict[str, Fact] = {}
+    for fact in found:
+        first.setdefault(fact.text, fact)
+    return list(first.values())
