@@ -17,7 +17,7 @@ MAX_VALUE_DEPTH = 64  #: nesting of one metadata value; nothing deeper can be st
 _MAX_SHOWN = 80  # characters of a key that a refusal repeats
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}\S*", re.ASCII)
+_INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}\S*", re.ASCII)
 
 
 def shown(key: str) -> str:

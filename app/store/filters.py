@@ -116,7 +116,7 @@ class _Writer:
             return self._contains(column, value, fold=op is Operator.ICONTAINS)
         if op is Operator.IN:
             compared = f"{column} = ANY({self._bind(list(value), type_name + '[]')})"
-        elif op in _COMPARED:
+        elif op is Operator.EQ or (op in _COMPARED and type_name == "date"):
             compared = f"{column} {_COMPARED[op]} {self._bind(value, type_name)}"
         else:
             raise _unknown(condition)
