@@ -1,0 +1,108 @@
+"""Answers of chat models are read as they were meant, and no further."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.providers import answers
+
+SCHEMA = {"type": "object", "required": ["facts"], "properties": {"facts": {"type": "array"}}}
+TEA = {"facts": ["likes tea"]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"facts":["likes tea"]}',
+        ' \n{"facts": ["likes tea"]}\n',
+        '```json\n{"facts":["likes tea"]}\n```',
+        '```\n{"facts":["likes tea"]}\n```',
+        '```JSON {"facts":["likes tea"]}```',
+        'Sure:\n```json\n{"facts":["likes tea"]}\n```\nAnything else?',
+        'Here are the facts: {"facts":["likes tea"]} Hope this helps {smile}',
+        '{smile} {"facts":["likes tea"]} {"facts":["second"]}',
+        '<think>maybe {"facts":["wrong"]}</think>\n{"facts":["likes tea"]}',
+        'maybe {"facts":["wrong"]}</think>\n{"facts":["likes tea"]}',
+        '<think>a <think>b</think> {"facts":["wrong"]}</think>{"facts":["likes tea"]}',
+        '<thinking>{"facts":["wrong"]}</thinking>{"facts":["likes tea"]}',
+        '{"facts":["likes tea"]}<think>was that right?',
+        '{"result": {"facts":["likes tea"]}}',
+        'I answer in the form {"facts":[]}. {"facts":["likes tea"]}',
+        '["likes tea"]',
+        '{"facts":["likes tea",]}',
+        "{'facts': ['likes tea']}",
+        '{facts: ["likes tea"]}',
+        '{"facts":["likes tea"]',
+    ],
+)
+def test_the_value_is_found_behind_and_inside_everything_else(content: str) -> None:
+    assert answers.read(content, SCHEMA) == answers.Reading(TEA, whole=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        ("<think>only thoughts</think>", "empty"),
+        ('<think>never closed {"facts":["wrong"]}', "empty"),
+        ("think>\nlong text only", "no_json"),
+        ("see [1] and {x}", "no_json"),
+        ('{"facts":null}', "wrong_shape"),
+        ('{"facts":"likes tea"}', "wrong_shape"),
+        ('{"other":["likes tea"]}', "wrong_shape"),
+        ("[" * 100_000, "no_json"),
+        ("{" * 100_000, "no_json"),
+        ('{"facts":[', "cut"),
+        ('{"facts":["likes t', "cut"),
+        ('{"facts":[{"text":"likes t', "cut"),
+    ],
+)
+def test_an_answer_of_no_use_has_a_reason_and_no_value(content: str, reason: str) -> None:
+    assert answers.read(content, SCHEMA) == answers.Reading(reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("content", "items"),
+    [
+        ('{"facts":["likes tea","likes cof', ["likes tea"]),
+        ('```json\n{"facts":["a, \\"b\\" ]}","likes cof', ['a, "b" ]}']),
+        ('{"facts":[{"text":"a","messages":[1,2]},{"text":"b","mess', [{"text": "a", "messages": [1, 2]}]),
+        ('{"facts":[{"text":"a"},{"text":"b"}', [{"text": "a"}, {"text": "b"}]),
+        ('I see {smile}: {"facts":["likes tea", 5', ["likes tea"]),
+    ],
+)
+def test_a_cut_list_keeps_its_complete_items_and_is_not_whole(content: str, items: list[object]) -> None:
+    assert answers.read(content, SCHEMA) == answers.Reading({"facts": items}, whole=False, reason="cut")
+
+
+def test_a_truly_empty_list_is_whole() -> None:
+    assert answers.read('{"facts": []}', SCHEMA) == answers.Reading({"facts": []}, whole=True)
+
+
+def test_a_tag_inside_a_string_is_not_a_thought() -> None:
+    assert answers.read('{"facts":["asked what </think> means"]}', SCHEMA).value == {"facts": ["asked what </think> means"]}
+
+
+def test_a_complete_value_is_whole_even_if_the_model_ran_out_of_room_after_it() -> None:
+    assert answers.read('{"facts":["likes tea"]} and then I', SCHEMA, cut=True).whole
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=4), st.data())
+def test_a_cut_anywhere_never_invents_or_shortens_an_item(items: list[str], data: st.DataObject) -> None:
+    import json
+
+    whole = json.dumps({"facts": items}, ensure_ascii=data.draw(st.booleans()))
+    reading = answers.read(whole[: data.draw(st.integers(0, len(whole) - 3))], SCHEMA)
+    kept = reading.value["facts"] if reading.value else []
+    assert kept == items[: len(kept)]
+    assert not reading.whole
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet='{}[]",:\\ab<think>/facts', max_size=200))
+def test_no_answer_breaks_the_reader(content: str) -> None:
+    reading = answers.read(content, SCHEMA)
+    assert reading.whole or reading.reason
+    assert reading.value is None or isinstance(reading.value["facts"], list)
