@@ -1,0 +1,254 @@
+"""Facts without a model: what declarative sentences state is kept by default, talk is dropped. English and Chinese.
+
+Keeping is the default because the opposite, a list of what is worth keeping, fails on every text it was not written for.
+A fact keeps the words that were said, names its speaker, and carries its dates in absolute form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.domain import dates, rules_en, rules_zh, sentences, voice
+from app.domain.conversation import Conversation
+from app.model import Fact, Message, Source
+
+JOINED = 240  #: characters up to which neighbouring statements of one message become one fact
+LONGEST = sentences.LONGEST  #: characters up to which a statement joins the one that it depends on
+
+_MACHINES = frozenset("assistant ai bot chatbot agent system model gpt chatgpt claude gemini llm user 助手 机器人 用户 客服".split())
+_PREFIX = re.compile(r"([A-Z][\w.'’-]{0,20}(?: [A-Z][\w.'’-]{0,20}){0,2}|[\u4e00-\u9fff]{1,6})[:：]\s{0,3}")
+_DEPENDS_EN = re.compile(
+    r"(?:it|he|she|they|that|this|these|those|there|his|her|their|its|but|and|so|also|then|because|which|or|plus|both|"
+    r"except|instead|otherwise|one|another|each|either|neither|not|same|the\s(?:other|first|second|last|former|latter))\b|\[",
+    re.I,
+)
+_DEPENDS_ZH = re.compile(r"[它他她这那其另还也但所因而并然不再都又]|可是|于是|结果|后来|同时")
+_THIRD_PERSON = re.compile(r"(?:the|a|an|his|her|their|he|she|they|it|there|these|those|this|that|every|each|all|both|some|no)\b", re.I)
+_NAME_FIRST = re.compile(r"[A-Z][\w'’-]+(?:\s(?:[A-Z][\w'’-]*|and|of|de|van|&)){0,4}\s(?:is|are|was|were|has|have|had|will|would|can|[a-z]+s|[a-z]+ed|went|got|said|told)\b")
+_ASSISTANT_EN = re.compile(
+    r"\bI(?:['’]ve|\shave|['’]d|\swould|['’]ll|\swill|['’]m|\sam)?\s(?:also\s|just\s|now\s|already\s|strongly\s|highly\s)?"
+    r"(?:recommend|suggest|book|reserv|schedul|creat|sent|send|set|sav|add|order|cancel|updat|found|find|confirm|arrang|chose|"
+    r"choos|decid|agree|promis|remind|not|prefer|advis|propos|pick|pa(?:id|y)|bought|buy|register|sign|submit|upload|fix|chang|"
+    r"switch|moved?|mov|review|prepar|draft|track|turn|start|stop|enabl|disabl)\w{0,6}\b|"
+    r"\b(?:my|our)\s(?:recommendation|suggestion|advice|pick|choice)\b|\byou\s(?:should|could|might)\s(?:try|visit|read|watch|see|go|"
+    r"consider|check|start|take|use|get)\b|\b(?:we|you)\s(?:agreed|decided|settled|chose|planned|discussed)\b|"
+    r"\byour\s(?:[\w'’-]{1,20}\s){1,4}(?:is|are|was|has\sbeen|have\sbeen|will\sbe|expires?|starts?|arrives?|departs?)\b|"
+    r"\b(?:you\s(?:said|mentioned|told|like|love|prefer|live|work|have|are\s(?:allergic|vegetarian|vegan)))\b",
+    re.I,
+)
+_ASSISTANT_SELF = re.compile(r"\b(?:I\s(?:went|had|got|grew|moved|lived|worked|painted|bought|saw|met|used\sto)|my\s(?:wife|husband|kids?|son|daughter|"
+                             r"mom|mum|dad|brother|sister|friend|family|dog|cat|job|boss|house|school|birthday))\b", re.I)  # fmt: skip
+_ASSISTANT_ZH = re.compile(
+    r"(?:我|已|已经)(?:会|已经|已|刚刚|刚|们)?(?:为您|为你|帮您|帮你|给您|给你)?(?:推荐|建议|预订|预定|订好|订了|安排|创建|设置|发送|发了|保存|添加|下单|取消|更新|确认|选|决定|答应|提醒|预约|购买|修改|登记)|"
+    r"(?:可以|不妨|建议|推荐)(?:你|您)?(?:试试|看看|去|尝试|考虑|读|听|用|选)|(?:您|你)的.{1,12}(?:是|在|将|已|会)|(?:您|你)(?:说过|提到|喜欢|住在|对.{1,6}过敏)|推荐《|试试《"
+)
+_BOILERPLATE = re.compile(
+    r"(?:I(?:['’]m|\sam)\s(?:sorry|glad|happy|here|just|an?\sAI|not\s(?:able|sure))|I\s(?:apologi[sz]e|understand|see|hope|can['’]t|cannot|don['’]t\shave)|"
+    r"as\san\sAI|(?:here|below)\s(?:are|is)\b|let\sme\b|feel\sfree|if\syou\b|would\syou|remember\sto\b|sure\b|certainly\b)",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Speaker:
+    name: str | None  # as the application or the text gives it
+    role: str  # user or assistant
+    human: bool  # speaks for themself; a machine's words count only where they concern the user
+
+    def label(self, chinese: bool) -> str:
+        """Return how facts call the speaker."""
+        if self.name is not None and self.human:
+            return self.name
+        return {"user": ("User", "用户"), "assistant": ("Assistant", "助手")}[self.role][chinese]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    text: str
+    start: int
+    end: int
+    line: int
+    chinese: bool
+    whole: bool  # the sentence as it stands, not a clause out of a question
+
+
+def facts(conversation: Conversation) -> list[Fact]:
+    """Return the facts that the new messages state, in the order of speaking; the same input gives the same facts."""
+    prefixed = _prefixes(conversation.messages)
+    names = _first_names(conversation, prefixed)
+    found: dict[str, Fact] = {}
+    question = _last_question(conversation.earlier[-1].content) if conversation.earlier else None
+    for message in conversation.messages:
+        if message.role not in ("user", "assistant") or not message.content.strip():
+            continue
+        speaker, offset = _speaker(conversation, message, prefixed)
+        for fact in _message_facts(conversation, message, speaker, offset, names, question):
+            found.setdefault(fact.text, fact)
+        question = _last_question(message.content[offset:])
+    return list(found.values())
+
+
+def _prefixes(messages: tuple[Message, ...]) -> frozenset[str]:
+    """Return the names that stand as "Name: " before the text, where most messages have one."""
+    heads = Counter(m.group(1) for x in messages if (m := _PREFIX.match(x.content)))
+    if len(messages) < 2 or sum(heads.values()) * 5 < len(messages) * 3:
+        return frozenset()
+    return frozenset(heads)
+
+
+def _first_names(conversation: Conversation, prefixed: frozenset[str]) -> frozenset[str]:
+    speakers = {m.name for m in (*conversation.messages, *conversation.earlier) if m.name} | prefixed
+    words = {part.casefold() for name in speakers for part in name.split()} | {name.casefold() for name in speakers}
+    return frozenset(words | {w[:3] for w in words if len(w) > 5 and w.isascii()})
+
+
+def _speaker(conversation: Conversation, message: Message, prefixed: frozenset[str]) -> tuple[_Speaker, int]:
+    """Return who speaks, and where in the message the speech begins."""
+    name, offset = message.name, 0
+    head = _PREFIX.match(message.content)
+    if head and (head.group(1) in prefixed or (name and head.group(1).casefold() == name.casefold())):
+        name, offset = name or head.group(1), head.end()
+    named = name is not None and bool(name.strip()) and name.strip().casefold() not in _MACHINES
+    human = message.role == "user" or named or conversation.agent_only
+    return _Speaker(name.strip() if named and name else None, message.role, human), offset
+
+
+def _message_facts(
+    conversation: Conversation,
+    message: Message,
+    speaker: _Speaker,
+    offset: int,
+    names: frozenset[str],
+    question: str | None,
+) -> Iterator[Fact]:
+    stated = [s for s in _statements(message.content[offset:], speaker, names)]
+    for number, group in enumerate(_groups(stated)):
+        text = _tell(group, conversation, message, speaker)
+        if number == 0 and question and group[0].start < 40 and sentences.length(" ".join(s.text for s in group)) < 6:
+            if speaker.human:
+                text += f"（回答“{question}”）" if group[0].chinese else f' (asked: "{question}")'
+        elif _is_fragment(group):
+            continue
+        spans = [
+            span
+            for s in group
+            for span in dates.find(message.content[offset + s.start : offset + s.end], base=conversation.said_at(message))
+        ]
+        yield Fact(
+            text=text,
+            role=message.role,
+            actor=speaker.name,
+            sources=_sources(group, message.index, offset),
+            happened_from=min((s.from_ for s in spans), default=None),
+            happened_to=max((s.to for s in spans), default=None),
+        )
+
+
+def _statements(text: str, speaker: _Speaker, names: frozenset[str]) -> list[_Statement]:
+    kept: list[_Statement] = []
+    found = sentences.split(text)
+    at = 0
+    while at < len(found):
+        sentence = found[at]
+        at += 1
+        merged, at = _with_list(found, sentence, at)
+        chinese = sentences.is_chinese(merged.text)
+        if not speaker.human and not _concerns_user(merged.text, chinese):
+            continue
+        stated = (rules_zh if chinese else rules_en).statements(merged.text, names)
+        for said in stated:
+            kept.append(_Statement(said, merged.start, merged.end, merged.line, chinese, said in (merged.text, *stated[:1]) and len(stated) == 1))
+    return kept
+
+
+def _with_list(found: list[sentences.Sentence], intro: sentences.Sentence, at: int) -> tuple[sentences.Sentence, int]:
+    """Return a line that ends in a colon together with the items of the list below it."""
+    if not intro.text.endswith((":", "：")):
+        return intro, at
+    text, end = intro.text, intro.end
+    while at < len(found) and found[at].bullet and len(text) + len(found[at].text) < LONGEST:
+        text += (" " if text.endswith((":", "：")) else "; ") + found[at].text.rstrip(".。;；")
+        end = found[at].end
+        at += 1
+    return sentences.Sentence(text, intro.start, end, intro.line), at
+
+
+def _concerns_user(text: str, chinese: bool) -> bool:
+    """Tell whether a machine's sentence is about the user, a recommendation, or something done or agreed."""
+    if chinese:
+        return _ASSISTANT_ZH.search(text) is not None
+    if _BOILERPLATE.match(text):
+        return False
+    return _ASSISTANT_EN.search(text) is not None or _ASSISTANT_SELF.search(text) is not None
+
+
+def _groups(stated: list[_Statement]) -> Iterator[list[_Statement]]:
+    """Join what depends on the statement before it, and short neighbours, so that each fact stands on its own."""
+    group: list[_Statement] = []
+    for statement in stated:
+        size = sum(len(s.text) + 1 for s in group) + len(statement.text)
+        depends = (_DEPENDS_ZH if statement.chinese else _DEPENDS_EN).match(statement.text) is not None
+        if group and size <= (LONGEST if depends else JOINED):
+            group.append(statement)
+            continue
+        if group:
+            yield group
+        group = [statement]
+    if group:
+        yield group
+
+
+def _is_fragment(group: list[_Statement]) -> bool:
+    """Tell whether a fact says too little without what went before."""
+    text = " ".join(s.text for s in group)
+    if sentences.length(text) < (1.5 if group[0].chinese else 3) and not any(c.isdigit() for c in text):
+        return True
+    depends = _DEPENDS_ZH if group[0].chinese else _DEPENDS_EN
+    return len(group) == 1 and sentences.length(text) < (3 if group[0].chinese else 5) and depends.match(text) is not None
+
+
+def _tell(group: list[_Statement], conversation: Conversation, message: Message, speaker: _Speaker) -> str:
+    """Return the fact's text: dates resolved, the speaker in place of "I" or in front."""
+    base, chinese = conversation.said_at(message), group[0].chinese
+    label = speaker.label(chinese)
+    texts = [_closed(dates.resolve(s.text, base=base), s.chinese) for s in group]
+    text = ("" if chinese else " ").join(texts)
+    if chinese:
+        return voice.chinese(text, label) or f"{label}：{text}"
+    if speaker.human and not any(voice.lacks_subject(t) for t in texts):
+        told = voice.english(text, label)
+        if told is not None:
+            return told if re.match(re.escape(label), told) or speaker.name is None else told
+        if speaker.name is None and not voice._FIRST.search(text) and (_THIRD_PERSON.match(text) or _NAME_FIRST.match(text)):
+            return text[:1].upper() + text[1:]
+    return f"{label}: {text[:1].upper()}{text[1:]}"
+
+
+def _closed(text: str, chinese: bool) -> str:
+    text = text.strip()
+    if text.endswith((".", "!", "?", "。", "！", "？", "…", "]", ")", "）", "”", '"')):
+        return text
+    return text.rstrip(",;:，；：—-– ") + ("。" if chinese else ".")
+
+
+def _sources(group: list[_Statement], index: int, offset: int) -> tuple[Source, ...]:
+    spans: list[list[int]] = []
+    for s in group:
+        if spans and s.start - spans[-1][1] <= 2:
+            spans[-1][1] = max(spans[-1][1], s.end)
+        else:
+            spans.append([s.start, s.end])
+    return tuple(Source(index, offset + a, offset + b) for a, b in spans)
+
+
+def _last_question(text: str) -> str | None:
+    """Return the question that a message ends with, if it is short enough to be quoted."""
+    found = sentences.split(text[-600:])
+    if not found or len(found[-1].text) > 140:
+        return None
+    last = found[-1].text
+    asks = rules_zh.is_question(last) if sentences.is_chinese(last) else last.endswith("?")
+    return last if asks else None

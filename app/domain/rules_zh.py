@@ -1,0 +1,119 @@
+"""What a Chinese sentence states: questions, requests, greetings and reactions fall away, facts inside them are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from app.domain import sentences
+
+_LEAD = re.compile(
+    r"(?:(?:你好|您好|嗨|哈喽|嘿|哇|哦|噢|啊|唉|嗯+|哈{2,20}|呵{2,20}|好的?呀?|好吧|是的?|对的?|对了|没错|不是|谢谢你?|多谢|其实|说实话|顺便说一下|"
+    r"顺便提一下|另外|话说|早上好|晚上好|下午好|早安|晚安|对不起|不好意思|抱歉|当然)(?:啊|呀|哦|了|啦|呢)?[，,！!。：:、\s~～]+"
+    r"|(?:请|麻烦)?(?:你|您)?(?:帮我)?(?:记住|记一下|记下来?|记得|别忘了|不要忘记|注意|提醒一下)[，,：:\s]?(?=.*?[我他她咱]|.{6})"
+    r"|(?:你知道吗|告诉你|跟你说|和你说)[，,：:\s]+)"
+)
+_ASKS = re.compile(
+    r"[?？]|(?:吗|呢|吧|么)\s*[。！!~～]*$|什么|怎么|怎样|如何|为什么|为何|哪[里儿个些家位种款天年本部]|谁|多少|几点|几个人\?|多久|多大|是不是|有没有|"
+    r"能不能|可不可以|要不要|会不会|好不好|行不行|对不对|是否|推荐(?:一下|几|些|点|个|一)|有推荐|求推荐"
+)
+_REALLY_ASKS = re.compile(r"[?？]|吗\s*[。！!~～]*$")
+_INDIRECT = re.compile(r"(?:无论|不管|不知道|没有?什么|什么都|谁都|哪里都|怎么都|多少都|不怎么|知道|明白|学会|讨论|研究|决定)")
+_ORDERS = re.compile(
+    r"(?:请|麻烦|劳驾|拜托|帮我|帮忙|给我|替我|能帮|可以帮|你能|你可以|您能|您可以|能否|能推荐|可以推荐|推荐|告诉我|教我|翻译|写一|写个|解释|总结|列出|生成|计算|"
+    r"介绍一下|说说|讲讲|讲个|查一?下|查查|看看|帮|忽略|输出|继续|重新|试试|我想(?:请|让|问|知道|了解一下)|想问|请问|来一|换一|改一)"
+)
+_STANDING = re.compile(r"(?:请)?(?:以后|今后|从现在起|从今以后|每次|总是|永远|始终|一律)(?!.*[?？])|(?:请)?叫我")
+_TALK = frozenset(
+    "你好 您好 嗨 哈喽 在吗 在的 谢谢 谢谢你 谢谢您 谢谢啦 多谢 感谢 非常感谢 不客气 不用谢 好 好的 好吧 好呀 好啊 好嘞 行 可以 嗯 嗯嗯 哦 噢 是 是的 对 对的 没错 再见 拜拜 晚安 早安 早上好 晚上好 下午好 没事 "
+    "没事了 没关系 不错 很好 太好了 太棒了 真棒 真好 真不错 厉害 加油 恭喜 恭喜你 哈哈 呵呵 嘻嘻 辛苦了 明白 明白了 知道了 了解 了解了 收到 原来如此 有道理 同意 当然 当然可以 没问题 就这样 就这样吧 算了 "
+    "随便 继续 然后呢 真的 真的吗 是吗 我知道了 我明白了 我懂了 我同意 说得对 你说得对 很高兴认识你 很高兴认识您 认识你很高兴 这样啊 那好吧 太可惜了 真可惜 好可惜 好羡慕 真羡慕 好厉害 不对 错了 还是不行 还是报错 祝你好运 "
+    "祝你开心 下次见 回头见 慢走 保重 好好休息 注意安全 我也是 我也这么觉得 我也觉得 听起来不错 听上去不错 这么严重啊 不会吧 天哪 我的天 哇 唉 谢谢你的建议 谢谢你的推荐 我会的 我会去看一看 我会去看看 我试试 我记住了".split()
+)
+_REACTS = re.compile(
+    r"(?:这|那|你|您|听起来|听上去|看起来|真是|真|太|好|非常|挺|确实|的确)(?:也|都|可|就|真|的|是|很|太|非常|挺|这么|那么|说得|做得|个|主意|想法|建议|听起来|有点|得){0,6}"
+    r"(?:棒|好|不错|厉害|可爱|漂亮|美|有趣|有意思|可惜|难过|开心|高兴|辛苦|贴心|合理|对|有用|有帮助|感人|酷|赞|严重|期待|羡慕|吓人|危险|好听|好看|好吃)(?:了|啊|呀|呢|吧|哦|极了|的|啦)?$"
+    r"|(?:祝|恭喜|希望)(?:你|您|你们|大家).{0,30}$|(?:谢谢|感谢|多谢)(?:你|您)?(?:的|为|对|这么|告诉|帮).{0,30}$"
+    r"|(?:还是|依然|仍然)?(?:不行|报错|没用|一样的错误|同样的错误)了?$|(?:如果|若)?(?:你|您)?(?:还)?有(?:任何|其他|什么)?(?:问题|需要|需求).{0,30}$|不客气.{0,30}$"
+    r"|(?:作为|我是)(?:一个|一名|你的)?(?:AI|人工智能|语言模型|智能).{0,60}$|很高兴(?:能)?(?:认识|帮|见到|为).{0,20}$"
+)
+_SPLIT = re.compile(r"[，,；;—]+|\s(?=[\u4e00-\u9fff])")
+_IF = re.compile(r"(?:如果|要是|假如|假设|若|万一|除了|比如|例如|或者|还是|关于|对于|根据|像|在.{1,12}(?:方面|上|中)$)")
+_SELF = re.compile(r"我|咱|俺|本人|他|她|它|公司|家里|孩子|儿子|女儿|老婆|老公|妻子|丈夫|女朋友|男朋友|爸|妈|父|母|朋友|同事|老板|预算|时间|今年|下周|下个月|明天|昨天|周[一二三四五六日末]")
+_VERBAL = re.compile(r"[是有在了过要会想去来做吃喝住买卖养学用爱喜讨怕不没能可叫开到给让把被对比需打写看玩找换带生订定退带教当准计]")
+_RELATIVE = re.compile(
+    r"(?P<who>我(?:们|家|妈妈?|爸爸?|老婆|老公)?)(?P<when>(?:大?前天|昨天|今天|上(?:个)?(?:周|星期|月)[一二三四五六日末]?|去年|今年|最近|刚刚?|之前|前几天)?)"
+    r"(?P<verb>(?:刚|才|新)?(?:搬[到去]|住在?|租在?|买了?|养|去过?|预?订了?|工作|上班|读|报名了?|参加了?))的(?:那[个家只部套]|这[个家只部套])?"
+    r"(?P<what>[^，。？！?!的]{2,12}?)(?=附近|周边|旁边|一带|那边|有|怎么|该|能|适合|吗|需要|可以|$)"
+)
+
+
+def statements(text: str, names: Collection[str] = ()) -> list[str]:
+    """Return what the sentence `text` states, in its own words; nothing for mere talk. `names` are those of the speakers."""
+    body = _without_lead(text, names)
+    if sentences.length(body) < 1.5 or _is_talk(body):
+        return []
+    if _STANDING.match(body):
+        return [body]
+    asks = is_question(body)
+    if not asks and not _ORDERS.match(body):
+        return ["，".join(kept)] if (kept := _declared(body, whole=True)) else []
+    return _inside(body)
+
+
+def is_question(text: str) -> bool:
+    """Tell whether a Chinese sentence asks."""
+    if _REALLY_ASKS.search(text):
+        return True
+    last = _SPLIT.split(text.rstrip("。！!~～ "))[-1]
+    return _ASKS.search(last) is not None and _INDIRECT.search(last) is None and not last.endswith("吧")
+
+
+def _without_lead(text: str, names: Collection[str]) -> str:
+    body = text.strip()
+    for _ in range(4):
+        match = _LEAD.match(body)
+        shorter = body[match.end() :] if match else body
+        called = re.match(r"[^，,！!\s]{1,8}(?=[，,！!])", shorter)
+        if called and called.group().casefold() in names:
+            shorter = shorter[called.end() + 1 :]
+        if shorter == body:
+            break
+        body = shorter.strip()
+    return body
+
+
+def _is_talk(clause: str) -> bool:
+    bare = clause.strip(" 。！!？?，,~～…、.")
+    return not bare or bare in _TALK or _REACTS.match(bare) is not None
+
+
+def _declared(body: str, *, whole: bool) -> list[str]:
+    """Return the clauses of a declarative sentence without those that are talk or a request at its end."""
+    clauses = [c.strip() for c in _SPLIT.split(body) if c.strip()]
+    if whole and len(clauses) < 2:
+        return [body]
+    kept = [c for c in clauses if not _is_talk(c)]
+    return [body] if len(kept) == len(clauses) else kept
+
+
+def _inside(body: str) -> list[str]:
+    """Return the clauses of a question or request that state something."""
+    if match := _RELATIVE.search(body):
+        return [f"{match['who']}{match['when']}{match['verb']}{match['what']}"]
+    kept: list[list[str]] = [[]]
+    for clause in (c.strip(" 。！!？?~～") for c in _SPLIT.split(body)):
+        if _is_statement(clause):
+            kept[-1].append(clause)
+        elif kept[-1]:
+            kept.append([])
+    runs = ["，".join(run) for run in kept if run]
+    return [r for r in runs if sentences.length(r) >= 2]
+
+
+def _is_statement(clause: str) -> bool:
+    if sentences.length(clause) < 1.5 or _is_talk(clause) or _IF.match(clause) or _ORDERS.match(clause) or _ASKS.search(clause):
+        return False
+    if _STANDING.match(clause):
+        return True
+    return _SELF.search(clause) is not None and (_VERBAL.search(clause) is not None or sentences.length(clause) >= 3)
