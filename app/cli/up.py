@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import signal
@@ -100,10 +101,8 @@ class _All:
         host, port = self._settings.host, self._settings.port
         try:
             family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        except socket.gaierror as error:
-            raise errors.SetupError(
-                f"MEMORYD_HOST: {host!r} is not an address of this machine: {error.strerror}"
-            ) from error
+        except (socket.gaierror, UnicodeError) as error:
+            raise errors.SetupError(f"MEMORYD_HOST: {host!r} is not an address of this machine: {error}") from error
         problem: list[OSError] = []
 
         def free() -> bool:
@@ -118,9 +117,9 @@ class _All:
 
         if not process.wait_until(free, timeout_s=_PORT_S, tick=self._watched.tick):
             why = problem[0].strerror or str(problem[0])
-            raise errors.SetupError(
-                f"cannot listen on {host} port {port}: {why}. MEMORYD_PORT chooses another port, such as {port + 1}"
-            )
+            wrong_host = problem[0].errno == errno.EADDRNOTAVAIL
+            hint = "MEMORYD_HOST chooses another address" if wrong_host else "MEMORYD_PORT chooses another port"
+            raise errors.SetupError(f"cannot listen on {host}, port {port}: {why}; {hint}")
 
     def _start_database(self) -> None:
         if self._settings.database_url is not None:
@@ -176,7 +175,7 @@ class _All:
         child = service.child
         done = process.wait_until(lambda: not child.alive() or ready(), timeout_s=START_S, tick=self._watched.tick)
         if not child.alive():
-            why = process.tail(child.log, 1)
+            why = process.tail(child.log, 1).removeprefix("memoryd: ")
             raise errors.SetupError(
                 f"the {child.name} ended at its start ({supervisor.ending(child)}): {why}. See {child.log}"
             )

@@ -83,10 +83,10 @@ def _copy(base: Path, target: Path, folders: list[Path]) -> None:
         raise errors.SetupError(f"cannot run the programs in {base}: see the permissions of that folder")
     if target.exists():
         return
-    COPIES.mkdir(parents=True, exist_ok=True)
-    for folder in (COPIES.parent, COPIES):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (target.parents[1], target.parent):  # both are ours
         folder.chmod(folder.stat().st_mode | 0o711)
-    draft = Path(tempfile.mkdtemp(prefix=".new-", dir=COPIES))
+    draft = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     try:
         for folder in folders:
             shutil.copytree(folder, draft / folder.relative_to(base), symlinks=True)

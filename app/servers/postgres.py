@@ -39,6 +39,7 @@ class PostgresServer(server.Server):
 
     name = "postgres"
     death_signal = signal.SIGINT  # the fast shutdown: ends all sessions and leaves clean data behind
+    hasty_signal = signal.SIGQUIT  # the immediate one: the next start recovers
     port_taken = "could not bind"
 
     def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None, **options: Any) -> None:

@@ -21,6 +21,7 @@ from app import errors
 LOG_LIMIT_BYTES = 10 * 2**20  #: of one log file; one older file of the same size is kept
 _LAUNCH = str(Path(__file__).with_name("launch.py"))
 _POLL_S = 0.03
+_HASTE_S = 10.0  # between the hasty signal and the kill
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +206,14 @@ def tail(path: Path, lines: int = 3) -> str:
 class Child:
     """One program that we start, watch and end. It gets `death_signal` when we die, however we die."""
 
-    def __init__(self, name: str, log: Path, *, death_signal: int = signal.SIGTERM) -> None:
+    def __init__(
+        self, name: str, log: Path, *, death_signal: int = signal.SIGTERM, hasty_signal: int = signal.SIGKILL
+    ) -> None:
+        """`hasty_signal`: ends it at once, however busy it is."""
         self.name = name
         self.log = log
         self._death_signal = death_signal
+        self._hasty_signal = hasty_signal
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -263,10 +268,13 @@ class Child:
             self._process.send_signal(number)
 
     def end(self, number: int, *, timeout_s: float, hasten: Callable[[], bool] = lambda: False) -> None:
-        """Ask it to end with signal `number`; kill it when it does not in time or when `hasten` says so. Safe to repeat."""
+        """Ask it to end with signal `number`; press it when it does not in time or `hasten` says so. Safe to repeat."""
         if self._process is None:
             return
-        self.send(number)
-        if not wait_until(lambda: not self.alive() or hasten(), timeout_s=timeout_s, tick=no_tick) or self.alive():
-            self.send(signal.SIGKILL)
+        for signal_number, patience_s in ((number, timeout_s), (self._hasty_signal, _HASTE_S)):
+            self.send(signal_number)
+            wait_until(lambda: not self.alive() or hasten(), timeout_s=patience_s, tick=no_tick)
+            if not self.alive():
+                return
+        self.send(signal.SIGKILL)
         self._process.wait()

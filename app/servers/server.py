@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -17,6 +18,7 @@ class Server(ABC):
 
     name: ClassVar[str]  #: for people and logs
     death_signal: ClassVar[int]  #: ends it cleanly; also what it gets when we die
+    hasty_signal: ClassVar[int] = signal.SIGKILL  #: ends it at once
     port_taken: ClassVar[str]  #: what its log says when another process has the port
 
     def __init__(
@@ -36,7 +38,12 @@ class Server(ABC):
         self._user = user
         self._timeout_s = timeout_s
         self._tick = tick
-        self.child = process.Child(self.name, log or folder / f"{self.name}.log", death_signal=self.death_signal)
+        self.child = process.Child(
+            self.name,
+            log or folder / f"{self.name}.log",
+            death_signal=self.death_signal,
+            hasty_signal=self.hasty_signal,
+        )
 
     @property
     def data(self) -> Path:
