@@ -19,7 +19,8 @@ AppError
 │   └── EmbedderUnavailable 503
 ├── ModelRefused            502  a model answered, and the answer is of no use
 ├── EmbedderRefused         502  an embedder answered with other dimensions, NaN or too few vectors
-└── SetupError              500  the operator must change something before memoryd can run
+├── SetupError              500  the operator must change something before memoryd can run
+└── InternalError           500  a bug of ours; the log has it, the caller only this class's text
 
 Adapters translate a driver's error once, with the cause kept. Doors render: the API as a status and a body, the worker
 as a retry or a failed event, the command line as one line and exit code 1.
@@ -157,3 +158,9 @@ class SetupError(AppError):
     """memoryd cannot run as it is set up."""
 
     code = "setup"
+
+
+class InternalError(AppError):
+    """Something went wrong inside memoryd; its log says what."""
+
+    code, retryable = "internal", True

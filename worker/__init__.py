@@ -1,0 +1,1 @@
+"""The worker: takes due events from the database and processes them."""
