@@ -81,7 +81,9 @@ def test_a_truly_empty_list_is_whole() -> None:
 
 
 def test_a_tag_inside_a_string_is_not_a_thought() -> None:
-    assert answers.read('{"facts":["asked what </think> means"]}', SCHEMA).value == {"facts": ["asked what </think> means"]}
+    assert answers.read('{"facts":["asked what </think> means"]}', SCHEMA).value == {
+        "facts": ["asked what </think> means"]
+    }
 
 
 def test_a_complete_value_is_whole_even_if_the_model_ran_out_of_room_after_it() -> None:
