@@ -23,8 +23,7 @@ from app.config import Settings
 from app.servers import process
 from app.servers.postgres import PostgresServer
 from app.servers.valkey import ValkeyServer
-from app.store import db as databases
-from app.store import migrate, workers
+from app.store import migrate
 
 START_S = 300.0  #: the API and the worker may take so long to be ready; a busy machine is slow
 API_STOP_S = 20.0  #: requests under way may take so long once we stop
@@ -150,8 +149,8 @@ class _All:
         with _step("API and worker"):
             api = self._spawn("serve", "api", timeout_s=API_STOP_S)
             worker = self._spawn("worker", "worker", timeout_s=self._settings.drain_s + 10)
-            for service, ready in ((api, self._api_answers), (worker, self._worker_lives)):
-                self._await(service, ready)
+            self._await(api, lambda: health.answers(f"{self._url}/readyz"))
+            self._await(worker, lambda: self._watched.run(health.works(self._dsn(), worker.child.pid)))
 
     def _spawn(self, command: str, name: str, *, timeout_s: float) -> supervisor.Program:
         redis = self._settings.redis_url
@@ -181,20 +180,6 @@ class _All:
             )
         if not done:
             raise errors.SetupError(f"the {child.name} is not ready after {START_S:.0f} s. See {child.log}")
-
-    def _api_answers(self) -> bool:
-        return health.answers(f"{self._url}/readyz")
-
-    def _worker_lives(self) -> bool:
-        return self._watched.run(_has_worker(self._dsn()))
-
-
-async def _has_worker(dsn: str) -> bool:
-    conn = await databases.connect(dsn)
-    try:
-        return bool(await workers.alive(conn, within_s=10.0))
-    finally:
-        await conn.close()
 
 
 @contextlib.contextmanager
