@@ -1,0 +1,65 @@
+"""The HTTP door: the only folder that knows FastAPI."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+
+from app import __version__
+from app.api import errors, events, layers, memories, openapi, search, service
+from app.runtime import Runtime
+
+ROUTERS = (service.public, service.keyed, memories.adds, search.routes, memories.routes, events.routes)
+DESCRIPTION = (
+    "Long-term memory for AI applications. Add conversations, search what is worth remembering. "
+    "Every path is served with and without the slash at its end."
+)
+
+
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+
+def create_app(source: Runtime | Callable[[], AbstractAsyncContextManager[Runtime]]) -> FastAPI:
+    """Return the ASGI application.
+
+    `source` is an open runtime, which stays its owner's to close, or a function that opens one for the life of the
+    application.
+    """
+    if isinstance(source, Runtime):
+        app = _assembled(None)
+        app.state.runtime = source
+        return app
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with source() as app.state.runtime:
+            yield
+
+    return _assembled(lifespan)
+
+
+def openapi_yaml() -> str:
+    """Return the interface as OpenAPI 3.1: the text of `openapi.yaml`."""
+    return openapi.text(_assembled(None))
+
+
+def _assembled(lifespan: Lifespan | None) -> FastAPI:
+    app = FastAPI(
+        title="memoryd",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    for router in ROUTERS:
+        app.include_router(router)
+    errors.install(app)
+    app.add_middleware(layers.Requests)
+    app.add_middleware(layers.Paths)  # the outermost: everything inside sees one form of the path
+    openapi.install(app)
+    return app

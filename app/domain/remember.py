@@ -130,6 +130,15 @@ async def store(rt: Runtime, conn: Conn, project_id: int, memories: Sequence[New
     """
     if not memories:
         return []
+    await know_model(rt, conn)
+    return await memory_store.insert_many(conn, project_id, memories, model=rt.embedder.model)
+
+
+async def know_model(rt: Runtime, conn: Conn) -> None:
+    """Register the embedder's model before its first vector is stored. Safe to repeat.
+
+    Raises: EmbedderRefused when the stored vectors of this model have other dimensions.
+    """
     model, dims = rt.embedder.model, rt.embedder.dims
     # The runtime has compared them at the start, unless an endpoint was away then.
     known = (await model_store.stored(conn)).get(model)
@@ -137,7 +146,6 @@ async def store(rt: Runtime, conn: Conn, project_id: int, memories: Sequence[New
         await model_store.register(conn, model, dims)
     elif known != dims:
         raise errors.EmbedderRefused(f"{model} makes vectors of {dims} dimensions, and the stored ones have {known}.")
-    return await memory_store.insert_many(conn, project_id, memories, model=model)
 
 
 def results(memories: Sequence[Memory]) -> list[dict[str, Any]]:

@@ -74,6 +74,21 @@ async def get_many(conn: Conn, project_id: int, ids: Collection[UUID]) -> dict[U
     return {row["id"]: memory_rows.read(row) for row in rows}
 
 
+_SUPERSEDED = """
+WITH RECURSIVE chain (id) AS (
+    SELECT $3::uuid
+    UNION                                                       -- not ALL: a circle ends
+    SELECT m.id FROM chain c JOIN memories m ON m.project_id = $1 AND m.scope_id = $2 AND m.replaced_by = c.id
+)
+SELECT id FROM chain WHERE id <> $3
+"""
+
+
+async def superseded_by(conn: Conn, project_id: int, memory: Memory) -> list[UUID]:
+    """Return the older memories of its scope that it replaced, and those that they replaced in their time."""
+    return [row["id"] for row in await conn.fetch(_SUPERSEDED, project_id, memory.scope_id, memory.id)]
+
+
 _KNOWN = """
 SELECT m.scope_id, m.hash
 FROM unnest($2::bigint[], $3::text[]) AS wanted (scope_id, hash)

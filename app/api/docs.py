@@ -1,0 +1,49 @@
+"""What `openapi.yaml` says beside the routes themselves: the statuses that a route can answer, and their bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from app.api import answers
+from app.api.wire import Shape
+
+Responses = dict[int | str, dict[str, Any]]
+
+_MODELS: dict[Shape, type[BaseModel]] = {
+    Shape.DETAIL: answers.Detail,
+    Shape.ERROR: answers.Error,
+    Shape.ADD: answers.AddError,
+}
+_MEANING = {
+    400: "The request is not valid; the text names the field.",
+    401: "No key, or not a valid one.",
+    404: "There is no such thing in this project.",
+    408: "The body did not arrive in time.",
+    409: "The present state does not allow it.",
+    413: "The body is larger than the limit, which the text names.",
+    422: "The Idempotency-Key was used with another request.",
+    500: "A fault of the service; the log has its cause under the request id.",
+    502: "A model answered, and its answer is of no use.",
+    503: "The database or a model does not answer; `Retry-After` says when to try again.",
+}
+_BODY = (400, 408, 413)  # what every route with a body can answer
+
+
+def response(model: type[BaseModel], description: str) -> dict[str, Any]:
+    """Return one declared response."""
+    return {"model": model, "description": description}
+
+
+def statuses(*codes: int, shape: Shape = Shape.DETAIL, guarded: bool = True, body: bool = False) -> Responses:
+    """Return the errors that a route can answer: `codes`, and those that come with a key, a body and a database."""
+    always = {500, 503} if guarded else {500}
+    wanted = sorted({*codes, *always, *((401,) if guarded else ()), *(_BODY if body else ())})
+    return {code: response(_model(code, shape), _MEANING[code]) for code in wanted}
+
+
+def _model(code: int, shape: Shape) -> type[BaseModel]:
+    if code == 401:
+        return answers.Detail
+    return answers.InternalError if code == 500 else _MODELS[shape]

@@ -1,0 +1,112 @@
+"""AppError → status and body. The only file that knows what the body of an error looks like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import Scope
+
+from app import errors, log
+from app.api.wire import SHAPE, Reply, Shape
+
+REQUEST_ID = "memoryd.request_id"  #: key of the ASGI scope
+RETRY_AFTER_S = 5  #: what a 503 advises when nothing better is known
+_SHOWN_CHARS = 500  #: a message may quote what the client sent, and that may be long
+
+_log = log.get(__name__)
+
+
+def install(app: FastAPI) -> None:
+    """Render everything that goes wrong inside a route of `app`."""
+    app.add_exception_handler(errors.AppError, _app_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_exception)
+
+
+def body_of(shape: Shape, status: int, message: str) -> dict[str, Any]:
+    """Return the body: `detail` always, and beside it the key that the route's clients read."""
+    if status in (401, 403):
+        shape = Shape.DETAIL
+    if shape is Shape.ADD:
+        return {
+            "error": f"{status} {_PHRASES.get(status, 'Error')}",
+            "details": {"message": message},
+            "detail": message,
+        }
+    if shape is Shape.ERROR:
+        return {"error": message, "detail": message}
+    return {"detail": message}
+
+
+_PHRASES = {
+    400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 408: "Request Timeout", 409: "Conflict",
+    413: "Content Too Large", 422: "Unprocessable Content", 429: "Too Many Requests", 500: "Internal Server Error",
+    502: "Bad Gateway", 503: "Service Unavailable",
+}  # fmt: skip
+
+
+def internal(scope: Scope) -> Reply:
+    """Return the answer to a fault of ours: nothing from inside, and the id under which the log has it."""
+    request_id = scope.get(REQUEST_ID)
+    body = body_of(
+        scope.get(SHAPE, Shape.DETAIL), 500, f"Internal error; the log has it under request id {request_id}."
+    )
+    return Reply({**body, "request_id": request_id}, status_code=500)
+
+
+async def _app_error(request: Request, error: Exception) -> Reply:
+    assert isinstance(error, errors.AppError)
+    if error.status == 500:
+        _log.error("request.refused", code=error.code, error=error.message)
+        return internal(request.scope)
+    if error.status > 500:
+        _log.warning("request.refused", code=error.code, error=error.message, cause=repr(error.__cause__))
+    shape = Shape.DETAIL if isinstance(error, errors.PageNotFound) else request.scope.get(SHAPE, Shape.DETAIL)
+    headers = {}
+    if isinstance(error, errors.TryLater):
+        headers["Retry-After"] = str(error.retry_after_s or RETRY_AFTER_S)
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Token"
+    return Reply(body_of(shape, error.status, _cut(error.message)), status_code=error.status, headers=headers)
+
+
+async def _validation_error(request: Request, error: Exception) -> Reply:
+    assert isinstance(error, RequestValidationError)
+    return await _app_error(request, errors.InvalidRequest(sentence(error.errors()[0])))
+
+
+async def _http_exception(request: Request, error: Exception) -> Reply:
+    assert isinstance(error, HTTPException)
+    message = str(error.detail)
+    if error.status_code == 404:
+        message = "There is no such route."
+    elif error.status_code == 405:
+        message = f"This route does not answer {request.method}."
+    shape = request.scope.get(SHAPE, Shape.ERROR)
+    return Reply(body_of(shape, error.status_code, message), status_code=error.status_code, headers=error.headers)
+
+
+def sentence(problem: dict[str, Any]) -> str:
+    """Return one problem of a validation as a sentence that names the field."""
+    place = _place(problem["loc"])
+    if problem["type"] == "missing":
+        return f"{place or 'The body'} is required."
+    reason = str(problem["msg"])
+    if problem["type"] == "value_error":  # ours: a whole sentence, which follows the name of the field
+        reason = reason.removeprefix("Value error, ")
+        return f"{place} {reason}" if place else reason
+    return f"{place}: {reason}." if place else f"{reason}."
+
+
+def _place(loc: tuple[str | int, ...]) -> str:
+    place = ""
+    for part in loc[1:]:  # the first is body, query or path
+        place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
+    return place
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= _SHOWN_CHARS else message[: _SHOWN_CHARS - 1] + "…"

@@ -1,0 +1,85 @@
+"""The description of the interface: made from the routes, kept in `openapi.yaml`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from app.api.examples import EXAMPLES
+
+_PUBLIC = frozenset({"/healthz", "/readyz"})
+_SCHEMES = {
+    "token": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "`Token <key>` or `Bearer <key>`; `memoryd keys create` makes a key.",
+    },
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The key alone."},
+}
+_RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait before the next try.", "schema": {"type": "integer"}}}
+_VALIDATION = "#/components/schemas/HTTPValidationError"  #: FastAPI's own shape, which no route answers
+
+
+def install(app: FastAPI) -> None:
+    """Make `/openapi.json` serve the same description as `openapi.yaml`."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = document(app)
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def text(app: FastAPI) -> str:
+    """Return the description as YAML."""
+    return yaml.dump(document(app), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """Return the description as OpenAPI 3.1."""
+    described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    for path, operations in described["paths"].items():
+        for operation in operations.values():
+            _complete(operation, public=path in _PUBLIC)
+    _prune(described)
+    described["components"]["securitySchemes"] = _SCHEMES
+    return described
+
+
+def _complete(operation: dict[str, Any], *, public: bool) -> None:
+    """Add what FastAPI does not know, and take away what it assumes."""
+    name = operation["operationId"]
+    operation["security"] = [] if public else [{"token": []}, {"key": []}]
+    responses = operation["responses"]
+    invalid = responses.get("422", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    if invalid.get("$ref") == _VALIDATION:
+        del responses["422"]
+    operation["responses"] = dict(sorted(responses.items()))
+    if "503" in responses and not public:
+        responses["503"]["headers"] = _RETRY_AFTER
+    example = EXAMPLES.get(name, {})
+    if "request" in example:
+        operation["requestBody"]["content"]["application/json"]["example"] = example["request"]
+    if "response" in example:
+        responses["200"]["content"]["application/json"]["example"] = example["response"]
+
+
+def _prune(described: dict[str, Any]) -> None:
+    """Drop the shapes that nothing refers to: FastAPI's own, and those of Python types that the wire never sees."""
+    schemas = described["components"]["schemas"]
+    while unused := [name for name in schemas if f"#/components/schemas/{name}'" not in str(described)]:
+        for name in unused:
+            del schemas[name]
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes equal parts out instead of referring to them."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Return True: an anchor is for machines."""
+        return True

@@ -1,0 +1,184 @@
+"""JSON at the door: a body is read within limits, parsed strictly, and only after the caller is known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from enum import StrEnum
+from typing import Any, ClassVar
+
+import orjson
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
+
+from app import errors
+from app.api import auth
+from app.config import Settings
+
+SHAPE = "memoryd.shape"  #: key of the ASGI scope: how the errors of the route look
+THREAD_BYTES = 256 * 1024  #: larger bodies are parsed in a thread, so that other requests go on meanwhile
+
+
+class Shape(StrEnum):
+    """How the body of an error looks; the routes differ, and clients know the differences."""
+
+    DETAIL = "detail"  # {"detail"}
+    ERROR = "error"  # {"error", "detail"}
+    ADD = "add"  # {"error": "400 Bad Request", "details": {"message"}, "detail"}
+
+
+class Reply(Response):
+    """A JSON answer. Aware datetimes are written in UTC with `Z`."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Return `content` as UTF-8 JSON."""
+        return orjson.dumps(content, option=orjson.OPT_UTC_Z)
+
+
+class Route(APIRoute):
+    """A route that knows its caller before it reads the body, and reads the body strictly."""
+
+    guarded: ClassVar[bool] = True  #: False: anyone may call it
+    shape: ClassVar[Shape] = Shape.DETAIL
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Put authentication and our own body reader in front of FastAPI's handler."""
+        handle = super().get_route_handler()
+        model = self.body_field.field_info.annotation if self.body_field else None
+        cleaned: frozenset[str] = getattr(model, "cleaned", frozenset())
+
+        async def handler(request: Request) -> Response:
+            request.scope[SHAPE] = self.shape
+            if self.guarded:
+                await auth.authenticate(request)
+            if model is not None:
+                settings: Settings = request.app.state.runtime.settings
+                value = await read_json(request, settings, cleaned=cleaned)
+                request = _Parsed(request, value)
+            return await handle(request)
+
+        return handler
+
+
+def router(shape: Shape, *, tag: str, guarded: bool = True) -> APIRouter:
+    """Return a router whose routes render their errors in `shape`."""
+    kind = type("Route", (Route,), {"shape": shape, "guarded": guarded})
+    return APIRouter(route_class=kind, tags=[tag], redirect_slashes=False)
+
+
+class _Parsed(Request):
+    """A request whose body is parsed; FastAPI takes it as JSON, whatever content type the client named."""
+
+    def __init__(self, request: Request, value: Any) -> None:
+        headers = [pair for pair in request.scope["headers"] if pair[0] != b"content-type"]
+        super().__init__({**request.scope, "headers": [*headers, (b"content-type", b"application/json")]})
+        self._value = value
+
+    async def body(self) -> bytes:
+        """Return something that is not empty: FastAPI asks whether there is a body."""
+        return b"{}"
+
+    async def json(self) -> Any:
+        """Return the parsed body."""
+        return self._value
+
+
+async def read_json(request: Request, settings: Settings, *, cleaned: frozenset[str]) -> dict[str, Any]:
+    """Return the JSON object in the body.
+
+    `cleaned` names the top-level fields in whose texts U+0000 is removed; elsewhere it is refused.
+    Raises: TooLarge, BodyTimeout, InvalidRequest.
+    """
+    body = await _read(request, settings)
+    if len(body) > THREAD_BYTES:
+        return await asyncio.to_thread(parse, body, settings, cleaned=cleaned)
+    return parse(body, settings, cleaned=cleaned)
+
+
+async def _read(request: Request, settings: Settings) -> bytes:
+    limit = settings.max_body_bytes
+    declared = request.headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
+        raise _too_large(limit)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(settings.body_timeout_s):
+            while True:
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                body += message.get("body", b"")
+                if len(body) > limit:
+                    raise _too_large(limit)
+                if not message.get("more_body", False):
+                    return bytes(body)
+    except TimeoutError as error:
+        raise errors.BodyTimeout(f"The body did not arrive within {settings.body_timeout_s:g} seconds.") from error
+
+
+def _too_large(limit: int) -> errors.TooLarge:
+    return errors.TooLarge(f"The body is larger than {limit} bytes; MEMORYD_MAX_BODY_BYTES sets this limit.")
+
+
+def parse(body: bytes, settings: Settings, *, cleaned: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Parse a JSON object strictly: no NaN, Infinity, lone surrogates, invalid UTF-8 or excessive depth.
+
+    Raises: InvalidRequest.
+    """
+    if not body.strip():
+        raise errors.InvalidRequest("The body is empty; send a JSON object.")
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise errors.InvalidRequest(f"The body is not valid JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise errors.InvalidRequest("The body must be a JSON object.")
+    messages = value.get("messages")
+    if isinstance(messages, list) and len(messages) > settings.max_messages:
+        # Before anything looks at each of them: two hundred thousand tiny messages fit into the body limit.
+        raise errors.InvalidRequest(
+            f"messages has {len(messages)} items; at most {settings.max_messages} are taken (MEMORYD_MAX_MESSAGES)."
+        )
+    depth = settings.max_json_depth
+    if body.count(b"{") + body.count(b"[") > depth:  # with fewer brackets it cannot be deeper
+        _check_depth(value, depth)
+    if b"\\u0000" in body:  # the only way to write U+0000 in JSON
+        value = {key: _without_nul(key, part, remove=key in cleaned) for key, part in value.items()}
+    return value
+
+
+def _check_depth(value: Any, limit: int) -> None:
+    """Raise InvalidRequest when `value` nests deeper than `limit`. A stack of its own instead of recursion."""
+    level: list[Any] = [value]
+    for _ in range(limit):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise errors.InvalidRequest(f"The body nests deeper than {limit} levels (MEMORYD_MAX_JSON_DEPTH).")
+
+
+def _without_nul(field: str, value: Any, *, remove: bool) -> Any:
+    """Return `value` with U+0000 removed from its texts, or refuse it. The depth is checked before."""
+    if isinstance(value, str):
+        if "\0" in value and not remove:
+            raise errors.InvalidRequest(f"{_shown(field)} holds U+0000.")
+        return value.replace("\0", "")
+    if isinstance(value, list):
+        return [_without_nul(field, part, remove=remove) for part in value]
+    if isinstance(value, dict):
+        if any("\0" in key for key in value):
+            raise errors.InvalidRequest(f"A key in {_shown(field)} holds U+0000.")
+        return {key: _without_nul(field, part, remove=remove) for key, part in value.items()}
+    return value
+
+
+def _shown(field: str) -> str:
+    return field.replace("\0", "")[:80] or "The body"

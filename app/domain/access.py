@@ -1,0 +1,172 @@
+"""Keys: who may come in, and to which project."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import string
+import time
+import zlib
+from dataclasses import dataclass
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from app import errors
+from app.model import ApiKey, Caller, Project, ProjectSettings
+from app.runtime import Runtime
+from app.store import keys, orgs
+from app.store.db import Conn
+
+KEY_PREFIX = "m0-"
+SECRET_LENGTH = 43  #: characters of base 62: 256 bits
+CHECKSUM_LENGTH = 6  #: CRC-32 in base 62, so that a mistyped key is known without a query
+SHOWN_LENGTH = 9  #: characters of a key that are stored and shown, to recognise it by
+NAME_CHARS = 100  #: of a key's name, at most
+CACHE_S = 5.0  #: a revoked key stops working within this time, in every process
+CACHE_KEYS = 10_000  #: callers remembered at most
+USE_NOTED_S = 60.0  #: the time of the last use is written at most so often a key
+ADMIN_EMAIL = "admin@localhost"  #: whom the ping names, as long as there are no accounts
+DEFAULT_ORGANIZATION = "default-org"
+DEFAULT_PROJECT = "default-project"
+
+_ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
+
+_callers: dict[bytes, tuple[float, Caller]] = {}  # digest → when it was read, whose key it is
+_noted: dict[UUID, float] = {}  # key → when its use was written last
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """What the first start made."""
+
+    project: Project
+    secret: str | None  # the first key, shown once; None: there was one already
+
+
+def new_secret() -> str:
+    """Return a key that nobody has."""
+    body = KEY_PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(SECRET_LENGTH))
+    return body + _checksum(body)
+
+
+def well_formed(secret: str) -> bool:
+    """Return whether this can be a key of ours; asks nobody."""
+    if len(secret) != len(KEY_PREFIX) + SECRET_LENGTH + CHECKSUM_LENGTH or not secret.isascii():
+        return False
+    body, checksum = secret[:-CHECKSUM_LENGTH], secret[-CHECKSUM_LENGTH:]
+    return body.startswith(KEY_PREFIX) and secrets.compare_digest(_checksum(body), checksum)
+
+
+def digest_of(secret: str) -> bytes:
+    """Return what is stored of a key: its SHA-256. A random 256-bit secret needs no slow hash."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _checksum(body: str) -> str:
+    number, digits = zlib.crc32(body.encode()), ""
+    for _ in range(CHECKSUM_LENGTH):
+        number, digit = divmod(number, len(_ALPHABET))
+        digits = _ALPHABET[digit] + digits
+    return digits
+
+
+async def authenticate(rt: Runtime, secret: str) -> Caller:
+    """Return whose key this is; the answer may be up to `CACHE_S` seconds old.
+
+    Raises: NotAuthenticated, DatabaseUnavailable.
+    """
+    if not well_formed(secret):
+        raise errors.NotAuthenticated
+    digest = digest_of(secret)
+    known = _callers.get(digest)
+    if known is not None and time.monotonic() - known[0] < CACHE_S:
+        return known[1]
+    async with rt.db.acquire(None) as conn:
+        key = await keys.find_by_digest(conn, digest)
+        if key is None or key.revoked_at is not None:
+            _callers.pop(digest, None)
+            raise errors.NotAuthenticated
+        project = await orgs.get_project(conn, key.project_id)
+    caller = Caller(project=project, key_id=key.id, email=ADMIN_EMAIL)
+    _remember(digest, caller)
+    return caller
+
+
+def _remember(digest: bytes, caller: Caller) -> None:
+    _callers.pop(digest, None)
+    while len(_callers) >= CACHE_KEYS:
+        _callers.pop(next(iter(_callers)))  # the one that was read first
+    _callers[digest] = (time.monotonic(), caller)
+
+
+def forget() -> None:
+    """Read every key and project anew at its next use, in this process; others follow within `CACHE_S`."""
+    _callers.clear()
+
+
+async def note_use(rt: Runtime, caller: Caller) -> None:
+    """Write down when the key was used, at most once in `USE_NOTED_S` seconds a key."""
+    now = time.monotonic()
+    if now - _noted.get(caller.key_id, -USE_NOTED_S) < USE_NOTED_S:
+        return
+    while len(_noted) >= CACHE_KEYS:
+        _noted.pop(next(iter(_noted)))
+    _noted[caller.key_id] = now
+    async with rt.db.acquire(None) as conn:
+        await keys.touch(conn, caller.project.id, caller.key_id)
+
+
+async def bootstrap(rt: Runtime) -> Bootstrap:
+    """Make sure that there is a project, and a key of it. Safe to repeat, and to run in several processes at once."""
+    async with rt.db.transaction(None) as conn:
+        await orgs.lock_directory(conn)
+        project = await _default_project(conn, rt)
+        if await keys.list_for(conn, project.id):
+            return Bootstrap(project, None)
+        _, secret = await _insert_key(conn, project, "first key")
+    return Bootstrap(project, secret)
+
+
+async def _default_project(conn: Conn, rt: Runtime) -> Project:
+    existing = await orgs.list_projects(conn)
+    if existing:
+        return next((project for project in existing if project.name == DEFAULT_PROJECT), existing[0])
+    organization = await orgs.insert_organization(conn, name=DEFAULT_ORGANIZATION)
+    settings = ProjectSettings(compatibility=rt.settings.compatibility)
+    return await orgs.insert_project(conn, organization.id, name=DEFAULT_PROJECT, settings=settings)
+
+
+async def create_key(rt: Runtime, project: Project, *, name: str) -> tuple[ApiKey, str]:
+    """Make a key of `project` and return it with its secret, which is not stored.
+
+    Raises: InvalidRequest when the name is blank or longer than `NAME_CHARS`.
+    """
+    name = name.strip()
+    if not name or len(name) > NAME_CHARS:
+        raise errors.InvalidRequest(f"The name of a key has 1 to {NAME_CHARS} characters.")
+    async with rt.db.transaction(None) as conn:
+        return await _insert_key(conn, project, name)
+
+
+async def _insert_key(conn: Conn, project: Project, name: str) -> tuple[ApiKey, str]:
+    secret = new_secret()
+    digest, prefix = digest_of(secret), secret[:SHOWN_LENGTH]
+    return await keys.insert(conn, project.id, id=uuid7(), name=name, prefix=prefix, digest=digest), secret
+
+
+async def list_keys(rt: Runtime, project: Project) -> list[ApiKey]:
+    """Return the keys of `project`, revoked ones too, oldest first."""
+    async with rt.db.acquire(None) as conn:
+        return await keys.list_for(conn, project.id)
+
+
+async def revoke_key(rt: Runtime, project: Project, key_id: UUID) -> None:
+    """Make a key useless within `CACHE_S` seconds. Safe to repeat.
+
+    Raises: NotFound.
+    """
+    async with rt.db.transaction(None) as conn:
+        if not await keys.revoke(conn, project.id, key_id):
+            raise errors.NotFound("There is no such key.")
+    forget()
