@@ -19,7 +19,7 @@ _LOCK_KEY = 6_317_120_451  # any fixed number: the advisory lock that one runner
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class File:
     name: str
     checksum: str  # SHA-256 of the file
     sql: str
@@ -52,7 +52,7 @@ async def migrate(dsn: str) -> list[str]:
             await conn.execute(_CREATE_TABLE)
             waiting = _waiting(_files(), await _applied(conn))
             for file in waiting:
-                await _apply(conn, file)
+                await apply(conn, file)
         return [file.name for file in waiting]
     finally:
         await conn.close()
@@ -85,7 +85,7 @@ async def _applied(conn: db.Conn) -> dict[str, str]:
 _RECORD = "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2)"
 
 
-async def _apply(conn: db.Conn, file: _File) -> None:
+async def apply(conn: db.Conn, file: File) -> None:
     if file.sql.startswith(_NO_TRANSACTION):
         # One statement at a time: a string of several would be one implicit transaction.
         for statement in _statements(file.sql):
@@ -104,7 +104,7 @@ def _statements(sql: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _waiting(files: tuple[_File, ...], applied: dict[str, str]) -> list[_File]:
+def _waiting(files: tuple[File, ...], applied: dict[str, str]) -> list[File]:
     """Return the files still to apply, in order; refuse a history that is not ours.
 
     Raises: SetupError.
@@ -119,7 +119,7 @@ def _waiting(files: tuple[_File, ...], applied: dict[str, str]) -> list[_File]:
 
 
 @cache
-def _files() -> tuple[_File, ...]:
+def _files() -> tuple[File, ...]:
     """Read the migrations that this code carries, in order of their names.
 
     Raises: SetupError when the folder is missing: a broken installation must not look like an empty list.
@@ -127,4 +127,4 @@ def _files() -> tuple[_File, ...]:
     paths = sorted(_FOLDER.glob("[0-9][0-9][0-9][0-9]_*.sql"))
     if not paths:
         raise errors.SetupError(f"No migrations found in {_FOLDER}: the installation is incomplete.")
-    return tuple(_File(p.name, hashlib.sha256(p.read_bytes()).hexdigest(), p.read_text("utf-8")) for p in paths)
+    return tuple(File(p.name, hashlib.sha256(p.read_bytes()).hexdigest(), p.read_text("utf-8")) for p in paths)
