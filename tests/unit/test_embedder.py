@@ -28,7 +28,8 @@ async def test_rows_are_unit_vectors_in_the_order_of_the_texts(model: embedder.E
     assert rows.dtype == np.float32
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-3)
     for text, row in zip(texts, rows, strict=True):
-        assert np.allclose(await model.embed_query(text), row, atol=1e-3)
+        assert np.argmax(rows @ await model.embed_query(text)) == texts.index(text)
+        assert np.allclose((await model.embed([text]))[0], row, atol=1e-3)
 
 
 async def test_what_means_the_same_is_nearer_in_two_languages(model: embedder.EmbeddedModel) -> None:
