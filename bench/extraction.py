@@ -39,7 +39,10 @@ _STOP = frozenset(
 
 def content(text: str) -> set[str]:
     """Return the stems of the content words of `text`, with bigrams of Chinese characters."""
-    words = [w.removesuffix("'s") for w in re.findall(r"[a-z0-9][a-z0-9'°%.-]*[a-z0-9%]|[a-z0-9]", text.lower().replace("’", "'"))]
+    words = [
+        w.removesuffix("'s")
+        for w in re.findall(r"[a-z0-9][a-z0-9'°%.-]*[a-z0-9%]|[a-z0-9]", text.lower().replace("’", "'"))
+    ]
     found = {_STEM.stemWord(w) for w in words if w not in _STOP}
     for run in re.findall(r"[\u4e00-\u9fff]+", text):
         found |= {run[i : i + 2] for i in range(len(run) - 1)}
@@ -81,7 +84,12 @@ def memories(folder: Path, dataset: str, which: str, show: bool) -> dict[str, fl
                 print(f"  miss {sample['id']} {memory['content']}\n       {found}")
         stored += len(found)
         useful += len(hits)
-    return {"labelled": labelled, "recall": covered / max(labelled, 1), "precision": useful / max(stored, 1), "facts": stored}
+    return {
+        "labelled": labelled,
+        "recall": covered / max(labelled, 1),
+        "precision": useful / max(stored, 1),
+        "facts": stored,
+    }
 
 
 def entities(folder: Path, dataset: str, which: str, show: bool) -> dict[str, float]:
