@@ -71,6 +71,11 @@ class ArqQueue:
         self._rings.add(task)
         task.add_done_callback(self._rings.discard)
 
+    @property
+    def under_way(self) -> int:
+        """Rings that have not ended yet."""
+        return len(self._rings)
+
     async def close(self) -> None:
         """Finish the rings under way, each within its limit, and close the connections. Safe to repeat."""
         if self._rings:

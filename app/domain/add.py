@@ -11,11 +11,11 @@ from uuid import UUID
 import uuid_utils.compat as uuids
 
 from app import errors
-from app.domain import attempt, attribute, checkpoint, dedupe, drafts, extract, raw, remember
+from app.domain import attempt, attribute, dedupe, drafts, extract, raw, remember
 from app.domain.conversation import Conversation
 from app.domain.request import Request as Request
 from app.domain.request import fingerprint, from_payload, to_payload
-from app.model import And, Caller, Event, Fact, Memory, Message, NewMemory, Project, Scope
+from app.model import And, Caller, Event, Fact, Memory, Message, NewMemory, Project, Scope, Status
 from app.runtime import Runtime
 from app.store import events, messages, orgs, scopes, search
 from app.store import memories as memory_store
@@ -70,7 +70,8 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
             idempotency_print=body_print,
         )
     await rt.queue.ring(event.id)
-    return Accepted(event, QUEUED)
+    # A repeat gets the answer of the first time, whatever has become of the event meanwhile.
+    return Accepted(replace(event, status=Status.PENDING), QUEUED)
 
 
 async def process(rt: Runtime, event: Event) -> attempt.Outcome:
@@ -148,13 +149,13 @@ async def _facts(rt: Runtime, add: _Add) -> list[Fact]:
     Raises: ModelUnavailable, ModelRefused; Fenced.
     """
     if add.event.checkpoint is not None:
-        return checkpoint.from_json(add.event.checkpoint)
+        return extract.from_json(add.event.checkpoint)
     facts = await extract.facts(
         rt.llm, await _conversation(rt, add), window_tokens=rt.settings.extraction_window_tokens
     )
     if rt.llm is not None:  # rules find the same again, at no cost
         async with rt.db.acquire(add.event.project_id) as conn:
-            if not await events.save_checkpoint(conn, add.event, checkpoint.to_json(facts)):
+            if not await events.save_checkpoint(conn, add.event, extract.to_json(facts)):
                 raise attempt.Fenced
     return facts
 
