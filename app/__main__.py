@@ -14,6 +14,8 @@ def main() -> None:
 
     try:
         commands.cli(prog_name="memoryd")
+    except errors.DatabaseUnavailable as error:
+        _end(f"{error.message} DATABASE_URL: {error.__cause__ or 'no further word'}", error)
     except errors.AppError as error:
         _end(error.message, error)
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -88,12 +89,11 @@ class Supervisor:
     def __exit__(self, *_: object) -> None:
         """End all. A signal from now on means that it does not go fast enough."""
         before = self._signals
-        try:
-            for watch in reversed(self._watches):
-                watch.service.stop(hasten=lambda: self._signals > before)
-        finally:
+        with contextlib.ExitStack() as ending:  # an error with one of them does not spare the others
             for number, handler in self._handlers.items():
-                signal.signal(number, handler)
+                ending.callback(signal.signal, number, handler)
+            for watch in self._watches:
+                ending.callback(watch.service.stop, hasten=lambda: self._signals > before)
 
     def _heard(self, _number: int, _frame: object) -> None:
         self._signals += 1
@@ -143,8 +143,7 @@ class Supervisor:
         child = watch.service.child
         if watch.due_at is not None:
             if now >= watch.due_at:
-                watch.due_at, watch.started_at = None, now
-                watch.service.spawn()
+                self._start_again(watch, now)
         elif not child.alive():
             if now - watch.started_at > STABLE_S:
                 watch.delay_s = FIRST_DELAY_S
@@ -153,6 +152,13 @@ class Supervisor:
             )
             watch.due_at = now + watch.delay_s
             watch.delay_s = min(2 * watch.delay_s, LONGEST_DELAY_S)
+
+    def _start_again(self, watch: _Watch, now: float) -> None:
+        watch.due_at, watch.started_at = None, now
+        try:
+            watch.service.spawn()
+        except OSError as error:  # no memory or no process left: it may pass
+            self._say(f"{watch.service.child.name} cannot be started: {error.strerror}")
 
 
 def ending(child: process.Child) -> str:

@@ -124,8 +124,13 @@ class _All:
         if self._settings.database_url is not None:
             return
         folder = self._settings.data / "postgres"
+        connections = max(100, 2 * self._settings.db_pool_size + 20)  # the API, the worker, and commands beside them
         server = PostgresServer(
-            folder, user=self._settings.server_user, log=self._logs / "postgres.log", tick=self._watched.tick
+            folder,
+            user=self._settings.server_user,
+            log=self._logs / "postgres.log",
+            tick=self._watched.tick,
+            settings={"max_connections": str(connections)},
         )
         with _step("PostgreSQL" if server.data.exists() else "PostgreSQL, with a new database"):
             server.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -95,11 +96,12 @@ class PostgresServer(server.Server):
             child.spawn(command, env=_ENV, who=self.who, pass_fds=(*descriptors, secret))
         try:
             process.wait_until(lambda: not child.alive(), timeout_s=self._timeout_s, tick=self._tick)
+            if child.code != 0:
+                raise errors.SetupError(f"cannot make the database: {process.tail(child.log)}; see {child.log}")
+            draft.rename(self.data)
         finally:
             child.end(signal.SIGTERM, timeout_s=10)
-        if child.code != 0:
-            raise errors.SetupError(f"cannot make the database: {process.tail(child.log)}; see {child.log}")
-        draft.rename(self.data)
+            shutil.rmtree(draft, ignore_errors=True)
 
     def _check_version(self) -> None:
         found = (self.data / "PG_VERSION").read_text(encoding="utf-8").strip()
