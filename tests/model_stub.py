@@ -91,7 +91,7 @@ class ModelStub:
             return fails(500, "the script has ended")
         return step if isinstance(step, Reply) else step(asked)
 
-    def _handler(stub) -> type[BaseHTTPRequestHandler]:  # noqa: N805  # `self` is the request in here
+    def _handler(stub) -> type[BaseHTTPRequestHandler]:  # `self` is the request in here
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 

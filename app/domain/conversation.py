@@ -20,7 +20,7 @@ class Conversation:
     timezone: tzinfo = UTC  # where the speakers are; dates are read and written in it
     now: datetime | None = None  # aware; None: the clock
     custom_instructions: str | None = None
-    agent_custom_instructions: str | None = None  # for facts of the assistant; None: as `custom_instructions`
+    agent_custom_instructions: str | None = None  # for facts of the assistant; None: no agent, or as above
     includes: str | None = None  # topics to keep, in free text
     excludes: str | None = None  # topics to drop, in free text
     agent_only: bool = False  # the scope has an agent and no user: facts are about the assistant

@@ -11,10 +11,10 @@ from typing import Any
 from uuid import UUID
 
 from app import errors, log
-from app.domain import prompts, windows
+from app.domain import prompts, rules, windows
 from app.domain.conversation import Conversation
 from app.model import Fact, Message, Source
-from app.providers.llm import ChatModel
+from app.providers import llm as chats
 
 __all__ = ["Conversation", "facts", "from_json", "to_json"]
 
@@ -29,15 +29,13 @@ _YEARS = range(1000, 9999)  # beyond these a time zone's offset may leave the ca
 _log = log.get("memoryd.extract")
 
 
-async def facts(llm: ChatModel | None, conversation: Conversation, *, window_tokens: int) -> list[Fact]:
+async def facts(llm: chats.ChatModel | None, conversation: Conversation, *, window_tokens: int) -> list[Fact]:
     """Return the facts of the conversation's new messages, in their order, each text once.
 
     An empty list is an answer: nothing is worth remembering. A failure is never one.
     Raises: ModelUnavailable, ModelRefused.
     """
     if llm is None:
-        from app.domain import rules
-
         return _distinct(await asyncio.to_thread(rules.facts, conversation))
     spoken = [message for message in conversation.messages if _is_source(message)]
     found: list[Fact] = []
@@ -98,7 +96,7 @@ class _Window:
         return replace(self, pieces=first), replace(self, pieces=second, earlier=self.earlier + heard)
 
 
-async def _read(llm: ChatModel, conversation: Conversation, window: _Window) -> list[Fact]:
+async def _read(llm: chats.ChatModel, conversation: Conversation, window: _Window) -> list[Fact]:
     """Ask the model about one window; about each half of it when the answer for the whole is too long to end."""
     prompt = prompts.user(conversation, window.pieces, earlier=window.earlier[-EARLIER_MESSAGES:], noted=window.noted)
     try:

@@ -249,6 +249,15 @@ async def test_a_wrong_setting_is_named(stub: ModelStub, model: llm.ChatModel, s
     assert len(stub.requests) == 1, "neither repeated nor redirected"
 
 
+async def test_a_key_of_no_known_form_is_not_repeated_either(stub: ModelStub) -> None:
+    model = llm.ChatModel(stub.url, "stub", api_key="plain key 42")
+    stub.default = fails(401, "no such key: plain key 42")
+    with pytest.raises(errors.ModelRefused, match="no such key") as caught:
+        await ask(model)
+    await model.close()
+    assert "42" not in str(caught.value)
+
+
 async def test_no_error_repeats_the_key_or_the_prompt(stub: ModelStub, model: llm.ChatModel) -> None:
     for words in (f"Incorrect API key provided: {KEY}", f"Invalid input: {SECRET}", "Bearer abcdefghijkl is bad"):
         stub.default = fails(401, words)
