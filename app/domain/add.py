@@ -170,7 +170,9 @@ async def _conversation(rt: Runtime, add: _Add) -> Conversation:
         existing=await _existing(rt, add) if rt.llm is not None else (),
         timezone=request.zone,
         custom_instructions=request.custom_instructions or settings.custom_instructions,
-        agent_custom_instructions=request.agent_custom_instructions or settings.agent_custom_instructions,
+        # The agent's text is for statements of an agent: an add that names none has no use for it.
+        agent_custom_instructions=request.owners.agent_id
+        and (request.agent_custom_instructions or settings.agent_custom_instructions),
         includes=request.includes,
         excludes=request.excludes,
         agent_only=request.owners.agent_id is not None and request.owners.user_id is None,
