@@ -64,10 +64,13 @@ async def insert_terms(conn: Conn, project_id: int, documents: Iterable[tuple[in
 
 
 _DELETE_TERMS = """
-DELETE FROM terms t
-USING memories m, unnest(m.lexemes) AS lexeme                   -- the primary key of terms, one look a term
-WHERE m.project_id = $1 AND m.id = ANY($2::uuid[])
-  AND t.project_id = $1 AND t.scope_id = m.scope_id AND t.term = lexeme AND t.memory_id = m.id
+WITH doomed AS MATERIALIZED (       -- before the join: else the planner may read all terms of the scope for each memory
+    SELECT m.scope_id, m.id, lexeme
+    FROM memories m, unnest(m.lexemes) AS lexeme
+    WHERE m.project_id = $1 AND m.id = ANY($2::uuid[])
+)
+DELETE FROM terms t USING doomed d                              -- the whole primary key of terms
+WHERE t.project_id = $1 AND t.scope_id = d.scope_id AND t.term = d.lexeme COLLATE "C" AND t.memory_id = d.id
 """
 
 
