@@ -24,9 +24,9 @@ import Stemmer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from app.domain import link, rules  # noqa: E402
-from app.domain.conversation import Conversation  # noqa: E402
-from app.model import Message  # noqa: E402
+from app.domain import link, rules
+from app.domain.conversation import Conversation
+from app.model import Message
 
 COVERED = 0.6  #: share of content words
 _STEM = Stemmer.Stemmer("english")

@@ -36,7 +36,9 @@ _N += r"|(?:an?\s)?(?:couple(?:\sof)?|few)|several)(?P<half>\sand\sa\shalf)?"
 _UNIT = r"(?P<unit>day|week|weekend|month|year|fortnight|decade)s?"
 _MONTH = r"(?P<month>(?i:january|february|april|june|july|august|september|october|november|december)|March|May"
 _MONTH += r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
-_WEEKDAY = r"(?P<weekday>(?i:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|(?:Mon|Tues?|Wed|Thurs?|Fri)\b\.?)"
+_WEEKDAY = (
+    r"(?P<weekday>(?i:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|(?:Mon|Tues?|Wed|Thurs?|Fri)\b\.?)"
+)
 _PART = r"(?P<part>morning|afternoon|evening|night)"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
@@ -135,7 +137,9 @@ def _bare_weekday(match: re.Match[str], today: date, tense: Tense) -> Period | N
     if tense == 0 and lead not in ("by", "until", "till", "before", "since"):
         return None
     back = lead == "since" or (tense < 0 and lead not in ("by", "until", "till"))
-    distance = (today.weekday() - _weekday(match) - 1) % 7 + 1 if back else -((_weekday(match) - today.weekday() - 1) % 7 + 1)
+    distance = (
+        (today.weekday() - _weekday(match) - 1) % 7 + 1 if back else -((_weekday(match) - today.weekday() - 1) % 7 + 1)
+    )
     return days.day(today - timedelta(days=distance), _hours(match))
 
 
@@ -216,6 +220,7 @@ def _year_of(match: re.Match[str], make: Callable[[int], Period], today: date, t
 def _month_and_day(match: re.Match[str], today: date, tense: Tense) -> Period:
     month, number = _number_of_month(match), int(match["day"])
     last = _group(match, "last")
+
     def make(year: int) -> Period:
         start = date(year, month, number)
         end = date(year, month, int(last)) if last else start
@@ -226,6 +231,7 @@ def _month_and_day(match: re.Match[str], today: date, tense: Tense) -> Period:
 
 def _month(match: re.Match[str], today: date, tense: Tense) -> Period:
     number, part = _number_of_month(match), _group(match, "third")[:3]
+
     def make(year: int) -> Period:
         whole = days.month(year, number)
         absolute = bool(_group(match, "year"))
@@ -246,6 +252,7 @@ def _year(match: re.Match[str], today: date, tense: Tense) -> Period:
 def _season(match: re.Match[str], today: date, tense: Tense) -> Period:
     name = _group(match, "season").replace("fall", "autumn")
     absolute = bool(_group(match, "year"))
+
     def make(year: int) -> Period:
         whole = days.season(year, days.SEASONS[name])
         return Period(whole.start, whole.end, "season", absolute=absolute)
@@ -280,7 +287,7 @@ def _day_of_month(match: re.Match[str], today: date, tense: Tense) -> Period:
 
 
 def _end_of(match: re.Match[str], today: date, tense: Tense) -> Period:
-    unit = (_group(match, "unit") or {"w": "week", "m": "month", "y": "year"}.get(_group(match, "short"), "month"))
+    unit = _group(match, "unit") or {"w": "week", "m": "month", "y": "year"}.get(_group(match, "short"), "month")
     shift = 1 if _group(match, "which") == "next" else -1 if _group(match, "which") == "last" else 0
     if unit == "week":
         return days.around(days.week(today, shift).start + timedelta(days=5), 1)
@@ -307,7 +314,9 @@ _HOLIDAYS = {
 
 def _holiday(match: re.Match[str], today: date, tense: Tense) -> Period:
     name = match["holiday"].lower().replace("’", "'").replace("st. ", "st ").removesuffix(" day")
-    name = {"valentine's": "valentine's day", "new year's": "new year", "st patrick's": "st patrick's day"}.get(name, name)
+    name = {"valentine's": "valentine's day", "new year's": "new year", "st patrick's": "st patrick's day"}.get(
+        name, name
+    )
     month, number = _HOLIDAYS[name]
     absolute = False
 

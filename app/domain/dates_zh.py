@@ -133,6 +133,7 @@ def _year(match: re.Match[str], today: date, tense: Tense) -> Period:
 
 def _month(match: re.Match[str], today: date, tense: Tense) -> Period:
     absolute, part = bool(_group(match, "year")), _group(match, "third")
+
     def make(year: int) -> Period:
         whole = days.month(year, number(match["month"]))
         if part in ("底", "末"):
@@ -144,6 +145,7 @@ def _month(match: re.Match[str], today: date, tense: Tense) -> Period:
 
 def _date(match: re.Match[str], today: date, tense: Tense) -> Period:
     absolute, last = bool(_group(match, "year")), _group(match, "last")
+
     def make(year: int) -> Period:
         start = date(year, number(match["month"]), number(match["day"]))
         end = start.replace(day=number(last)) if last else start
@@ -154,6 +156,7 @@ def _date(match: re.Match[str], today: date, tense: Tense) -> Period:
 
 def _season(match: re.Match[str], today: date, tense: Tense) -> Period:
     absolute = bool(_group(match, "year"))
+
     def make(year: int) -> Period:
         whole = days.season(year, _SEASONS[match["season"]])
         return Period(whole.start, whole.end, "season", absolute=absolute)
@@ -200,6 +203,7 @@ def _festival(match: re.Match[str], today: date, tense: Tense) -> Period:
         year = _year_number(match, today)
         return next((p for p in found if p.start.year == year), None) or days.choose(found, today, tense)
     month, first, count = _FIXED[name]
+
     def make(year: int) -> Period:
         return Period(date(year, month, first), date(year, month, first) + timedelta(days=count))
 

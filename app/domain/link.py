@@ -24,10 +24,14 @@ _IDENTIFIER = re.compile(
     r"|(?<!\w)[@#][A-Za-z_][\w-]{1,38}"
     r"|#\d{3,12}\b"
 )
-_QUOTED = re.compile(r"[\"“]([^\"“”\n]{2,60})[\"”]|《([^《》\n]{1,60})》|「([^「」\n]{2,60})」|『([^『』\n]{2,60})』|(?<!\w)'([A-Z][^'\n]{2,50})'(?!\w)")
+_QUOTED = re.compile(
+    r"[\"“]([^\"“”\n]{2,60})[\"”]|《([^《》\n]{1,60})》|「([^「」\n]{2,60})」|『([^『』\n]{2,60})』|(?<!\w)'([A-Z][^'\n]{2,50})'(?!\w)"
+)
 _L = r"A-Za-zÀ-ÖØ-öø-ÿĀ-žА-яЁё"  # letters of names; Han and kana have rules of their own
 _U = r"A-ZÀ-ÖØ-ÞА-ЯЁ"
-_NAME_WORD = rf"(?:(?:[{_U}]|St|Dr|Mr|Mrs|Ms)\.(?=\s?[{_U}])|[{_L}](?:[{_L}\d&]|['’](?!s\b)(?=[{_L}])|-(?=[{_L}\d])){{0,40}})"
+_NAME_WORD = (
+    rf"(?:(?:[{_U}]|St|Dr|Mr|Mrs|Ms)\.(?=\s?[{_U}])|[{_L}](?:[{_L}\d&]|['’](?!s\b)(?=[{_L}])|-(?=[{_L}\d])){{0,40}})"
+)
 _RUN = re.compile(
     rf"(?<![{_L}\d'’.-])(?=[{_U}]|[a-z]{{1,3}}[A-Z])(?:{_NAME_WORD})"
     rf"(?:(?:['’]s)?[ ](?:(?:of[ ]the|of|de|la|von|van|der|du|and|&)[ ])?(?=[{_U}]){_NAME_WORD}"
@@ -51,7 +55,9 @@ _GIVEN_NAMES = frozenset(  # first names that are words too
     "dawn eve heather holly melody mercy misty sage sandy summer wendy aria sol dale glen lance peter victor christian "
     "basil ginger jasmine ray bob tom tim jim kim ken ben dan don ron sam ted meg mel lee jean jo".split()
 )
-_TITLES = re.compile(r"^(?:mr|mrs|ms|dr|prof|sir|the|my|our|his|her|their|its|this|that|a|an|and|hey|hi|dear)\.? ", re.I)
+_TITLES = re.compile(
+    r"^(?:mr|mrs|ms|dr|prof|sir|the|my|our|his|her|their|its|this|that|a|an|and|hey|hi|dear)\.? ", re.I
+)
 _ENDS_NAME = frozenset("i may mar jan sun one two three first last second day".split())  # Mary I, Big Sun
 _ROLES = re.compile(r"^(?:CEO|CFO|CTO|COO|VP|HR|PM|MD|PI) (?=[A-Z])")
 _ZH_COMMON = frozenset(
@@ -77,7 +83,9 @@ _ZH_SOUNDS = frozenset(  # characters that write foreign names
     "魏温文翁沃乌武西希锡夏肖谢辛休逊雅亚延扬耶伊依因英雍尤于约宰赞泽扎詹朱兹佐"
 )
 _HAN = re.compile(r"[\u4e00-\u9fff]")
-_ZH_NAME = re.compile(r"(?:我叫|名叫|叫做|名字(?:叫|是)|叫|姓名[:：是])([\u4e00-\u9fff]{2,4}?)(?=[，。！？,.!?的在是和跟、；]|$)")
+_ZH_NAME = re.compile(
+    r"(?:我叫|名叫|叫做|名字(?:叫|是)|叫|姓名[:：是])([\u4e00-\u9fff]{2,4}?)(?=[，。！？,.!?的在是和跟、；]|$)"
+)
 _ZH_ORG = re.compile(
     r"(?:在|叫|是|加入|入职|去|进)([\u4e00-\u9fff]{2,6}(?:公司|集团|大学|学院|医院|银行|科技|中学|小学|研究所|餐厅|咖啡馆|超市|幼儿园))"
 )
@@ -108,7 +116,11 @@ def _candidates(text: str) -> Iterator[tuple[int, str, str]]:
         yield match.start(), match.group().rstrip(".,"), "IDENTIFIER"
     for match in _QUOTED.finditer(text):
         words = next(g for g in match.groups() if g is not None)
-        if len(words.split()) <= 6 and (text[match.start()] in "《「『'" or words[:1].isupper() or _HAN.search(words)) and len(words) <= 40:
+        if (
+            len(words.split()) <= 6
+            and (text[match.start()] in "《「『'" or words[:1].isupper() or _HAN.search(words))
+            and len(words) <= 40
+        ):
             yield match.start(), words, "QUOTED"
     yield from _capitalised(text)
     if _HAN.search(text):
@@ -166,12 +178,18 @@ def _opens_as_name(words: list[str], lower: frozenset[str], after: str) -> bool:
     if first in lower or first.endswith("ly"):
         return False
     if len(words) > 1:  # "Native Species is …" is a title, "Met Caroline …" is not
-        return _is_plain(words[1]) or not (voice.is_verb(first) or first.endswith(("ing", "ed")) or first in voice.PAST_FORMS)
+        return _is_plain(words[1]) or not (
+            voice.is_verb(first) or first.endswith(("ing", "ed")) or first in voice.PAST_FORMS
+        )
     following = re.match(r" ([a-z]{3,15})\b", after)
     if following is None or first.endswith(("s", "ing", "ed")):
         return False
     word = following.group(1)
-    return word.endswith("ed") or (word.endswith("s") and word not in ("is", "was", "has", "does") and voice.is_verb(simplemma.lemmatize(word, lang="en")))
+    return word.endswith("ed") or (
+        word.endswith("s")
+        and word not in ("is", "was", "has", "does")
+        and voice.is_verb(simplemma.lemmatize(word, lang="en"))
+    )
 
 
 @lru_cache(maxsize=8192)

@@ -10,15 +10,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from app.domain import dates, rules_en, rules_zh, sentences, voice
+from app.domain import dates, days, rules_en, rules_zh, sentences, voice
 from app.domain.conversation import Conversation
 from app.model import Fact, Message, Source
 
 JOINED = 240  #: characters up to which neighbouring statements of one message become one fact
 LONGEST = sentences.LONGEST  #: characters up to which a statement joins the one that it depends on
 
-_MACHINES = frozenset("assistant ai bot chatbot agent system model gpt chatgpt claude gemini llm user 助手 机器人 用户 客服".split())
+_MACHINES = frozenset(
+    "assistant ai bot chatbot agent system model gpt chatgpt claude gemini llm user 助手 机器人 用户 客服".split()
+)
 _PREFIX = re.compile(r"([A-Z][\w.'’-]{0,20}(?: [A-Z][\w.'’-]{0,20}){0,2}|[\u4e00-\u9fff]{1,6})[:：]\s{0,3}")
 _DEPENDS_EN = re.compile(
     r"(?:it|he|she|they|that|this|these|those|there|his|her|their|its|but|and|so|also|then|because|which|or|plus|both|"
@@ -26,8 +29,17 @@ _DEPENDS_EN = re.compile(
     re.I,
 )
 _DEPENDS_ZH = re.compile(r"[它他她这那其另还也但所因而并然不再都又]|可是|于是|结果|后来|同时")
-_THIRD_PERSON = re.compile(r"(?:the|a|an|his|her|their|he|she|they|it|there|these|those|this|that|every|each|all|both|some|no)\b", re.I)
-_NAME_FIRST = re.compile(r"[A-Z][\w'’-]+(?:\s(?:[A-Z][\w'’-]*|and|of|de|van|&)){0,4}\s(?:is|are|was|were|has|have|had|will|would|can|[a-z]+s|[a-z]+ed|went|got|said|told)\b")
+_THIRD_PERSON = re.compile(
+    r"(?:the|a|an|his|her|their|he|she|they|it|there|these|those|this|that|every|each|all|both|some|no)\b", re.I
+)
+_NAME_FIRST = re.compile(
+    r"[A-Z][\w'’-]+(?:\s(?:[A-Z][\w'’-]*|and|of|de|van|&)){0,4}\s(?:is|are|was|were|has|have|had|will|would|can|[a-z]+s|[a-z]+ed|went|got|said|told)\b"
+)
+_JUST_EN = re.compile(
+    r"\b(?:I|we|[A-Z][a-z]{1,20}|he|she|they)(?:['’](?:ve|s)|\s(?:has|have))?\s(?:just|finally|recently)\s(?:[a-z]{2,18}ed|"
+    rf"{'|'.join(sorted(voice.PAST_FORMS))}|had|been|done|gone|seen|quit)\b"
+)
+_JUST_ZH = re.compile(r"(?:刚刚?|终于|总算)[^，。]{1,30}(?:了|过|完|到|来)")
 _ASSISTANT_EN = re.compile(
     r"\bI(?:['’]ve|\shave|['’]d|\swould|['’]ll|\swill|['’]m|\sam)?\s(?:also\s|just\s|now\s|already\s|strongly\s|highly\s)?"
     r"(?:recommend|suggest|book|reserv|schedul|creat|sent|send|set|sav|add|order|cancel|updat|found|find|confirm|arrang|chose|"
@@ -58,7 +70,7 @@ class _Speaker:
     role: str  # user or assistant
     human: bool  # speaks for themself; a machine's words count only where they concern the user
 
-    def label(self, chinese: bool) -> str:
+    def label(self, *, chinese: bool) -> str:
         """Return how facts call the speaker."""
         if self.name is not None and self.human:
             return self.name
@@ -70,9 +82,7 @@ class _Statement:
     text: str
     start: int
     end: int
-    line: int
     chinese: bool
-    whole: bool  # the sentence as it stands, not a clause out of a question
 
 
 def facts(conversation: Conversation) -> list[Fact]:
@@ -124,7 +134,7 @@ def _message_facts(
     names: frozenset[str],
     question: str | None,
 ) -> Iterator[Fact]:
-    stated = [s for s in _statements(message.content[offset:], speaker, names)]
+    stated = _statements(message.content[offset:], speaker, names)
     for number, group in enumerate(_groups(stated)):
         text = _tell(group, conversation, message, speaker)
         if number == 0 and question and group[0].start < 40 and sentences.length(" ".join(s.text for s in group)) < 6:
@@ -132,19 +142,24 @@ def _message_facts(
                 text += f"（回答“{question}”）" if group[0].chinese else f' (asked: "{question}")'
         elif _is_fragment(group):
             continue
-        spans = [
-            span
-            for s in group
-            for span in dates.find(message.content[offset + s.start : offset + s.end], base=conversation.said_at(message))
-        ]
+        happened = list(_happened(group, conversation.said_at(message)))
         yield Fact(
             text=text,
             role=message.role,
             actor=speaker.name,
             sources=_sources(group, message.index, offset),
-            happened_from=min((s.from_ for s in spans), default=None),
-            happened_to=max((s.to for s in spans), default=None),
+            happened_from=min((start for start, _ in happened), default=None),
+            happened_to=max((end for _, end in happened), default=None),
         )
+
+
+def _happened(group: list[_Statement], base: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """Yield the times that the statements name; what was just done happened in the days before."""
+    for statement in group:
+        spans = dates.find(statement.text, base=base)
+        yield from ((span.from_, span.to) for span in spans)
+        if not spans and (_JUST_ZH if statement.chinese else _JUST_EN).search(statement.text):
+            yield base - timedelta(days=3), base
 
 
 def _statements(text: str, speaker: _Speaker, names: frozenset[str]) -> list[_Statement]:
@@ -156,11 +171,10 @@ def _statements(text: str, speaker: _Speaker, names: frozenset[str]) -> list[_St
         at += 1
         merged, at = _with_list(found, sentence, at)
         chinese = sentences.is_chinese(merged.text)
-        if not speaker.human and not _concerns_user(merged.text, chinese):
+        if not speaker.human and not _concerns_user(merged.text, chinese=chinese):
             continue
         stated = (rules_zh if chinese else rules_en).statements(merged.text, names)
-        for said in stated:
-            kept.append(_Statement(said, merged.start, merged.end, merged.line, chinese, said in (merged.text, *stated[:1]) and len(stated) == 1))
+        kept += [_Statement(said, merged.start, merged.end, chinese) for said in stated]
     return kept
 
 
@@ -176,7 +190,7 @@ def _with_list(found: list[sentences.Sentence], intro: sentences.Sentence, at: i
     return sentences.Sentence(text, intro.start, end, intro.line), at
 
 
-def _concerns_user(text: str, chinese: bool) -> bool:
+def _concerns_user(text: str, *, chinese: bool) -> bool:
     """Tell whether a machine's sentence is about the user, a recommendation, or something done or agreed."""
     if chinese:
         return _ASSISTANT_ZH.search(text) is not None
@@ -207,28 +221,48 @@ def _is_fragment(group: list[_Statement]) -> bool:
     if sentences.length(text) < (1.5 if group[0].chinese else 3) and not any(c.isdigit() for c in text):
         return True
     depends = _DEPENDS_ZH if group[0].chinese else _DEPENDS_EN
-    return len(group) == 1 and sentences.length(text) < (3 if group[0].chinese else 5) and depends.match(text) is not None
+    return (
+        len(group) == 1 and sentences.length(text) < (3 if group[0].chinese else 5) and depends.match(text) is not None
+    )
 
 
 def _tell(group: list[_Statement], conversation: Conversation, message: Message, speaker: _Speaker) -> str:
     """Return the fact's text: dates resolved, the speaker in place of "I" or in front."""
     base, chinese = conversation.said_at(message), group[0].chinese
-    label = speaker.label(chinese)
-    texts = [_closed(dates.resolve(s.text, base=base), s.chinese) for s in group]
+    label = speaker.label(chinese=chinese)
+    texts = [_closed(_dated(s, base), chinese=s.chinese) for s in group]
     text = ("" if chinese else " ").join(texts)
     if chinese:
-        return voice.chinese(text, label) or f"{label}：{text}"
+        told = voice.chinese(text, label) if "我" in texts[0] else None
+        return told or f"{label}：{text}"
     if speaker.human and not any(voice.lacks_subject(t) for t in texts):
-        told = voice.english(text, label)
-        if told is not None:
-            return told if re.match(re.escape(label), told) or speaker.name is None else told
-        if speaker.name is None and not voice._FIRST.search(text) and (_THIRD_PERSON.match(text) or _NAME_FIRST.match(text)):
-            return text[:1].upper() + text[1:]
-    return f"{label}: {text[:1].upper()}{text[1:]}"
+        if voice.FIRST_PERSON.search(texts[0]) and (told := voice.english(text, label)) is not None:
+            return told
+        if speaker.name is None and not voice.FIRST_PERSON.search(text) and _names_its_subject(text):
+            return text
+    return f"{label}: {text}"
 
 
-def _closed(text: str, chinese: bool) -> str:
+def _names_its_subject(text: str) -> bool:
+    return _THIRD_PERSON.match(text) is not None or _NAME_FIRST.match(text) is not None
+
+
+def _dated(statement: _Statement, base: datetime) -> str:
+    """Return the statement with dates written out; something just done gets the day of speaking."""
+    spans = dates.find(statement.text, base=base)
+    text = dates.annotate(statement.text, spans)
+    just = (_JUST_ZH if statement.chinese else _JUST_EN).search(text)
+    if spans or just is None:
+        return text
+    body = text.rstrip(".!。！ ")
+    when = days.around(base.date(), 3)
+    day = f"（{days.chinese(when)}）" if statement.chinese else f" ({days.english(when)})"
+    return body + day + text[len(body) :].strip()
+
+
+def _closed(text: str, *, chinese: bool) -> str:
     text = text.strip()
+    text = text[:1].upper() + text[1:]
     if text.endswith((".", "!", "?", "。", "！", "？", "…", "]", ")", "）", "”", '"')):
         return text
     return text.rstrip(",;:，；：—-– ") + ("。" if chinese else ".")

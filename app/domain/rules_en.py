@@ -21,8 +21,14 @@ _LEAD = re.compile(
     r"|(?:did|do)\s(?:you\sknow|i\s(?:tell|mention\sto)\syou)(?:\sthat)?\s(?=(?:i|i['’]m|i['’]ve|my|we|our)\b))",
     re.I,
 )
+_CALLED = re.compile(
+    r"(?:wow|hey|hi|hello|thanks|thank\syou|oh|yeah|yes|no|congrats|great|cool|sure|ok|okay|so|aw+)(?:\s(?:so\smuch|a\slot|again))?,?\s([\w'’-]{2,30})\s?[,!.:–—-]\s{0,3}",
+    re.I,
+)
 _AUX = r"(?:is|are|was|were|am|do|does|did|can|could|would|will|should|shall|may|might|have|has|had|isn't|aren't|don't|doesn't|didn't|can't|won't)"
-_SUBJECT = r"(?:i|you|we|he|she|it|they|there|this|that|these|those|the|my|your|our|his|her|their|anyone|anybody|someone|a|an)"
+_SUBJECT = (
+    r"(?:i|you|we|he|she|it|they|there|this|that|these|those|the|my|your|our|his|her|their|anyone|anybody|someone|a|an)"
+)
 _QUESTION = re.compile(
     rf"(?:(?:what|who|whom|whose|where|when|why|how)(?:['’](?:s|re|d|ll))?\s{_AUX}\b|(?:what|who|where|how)['’]s\b|"
     rf"(?:what|which|how)\s(?:[a-z]{{2,14}}\s){{0,3}}{_AUX}\s{_SUBJECT}\b|{_AUX}\s{_SUBJECT}\b|how\s(?:about|come|to)\b|what\s(?:about|if)\b|"
@@ -63,7 +69,11 @@ _META = re.compile(
     r"(?:let|lemme)\s(?:me\s)?know\b|(?:can['’]t|cannot)\swait\sto\s(?:hear|see\s(?:it|you|what|how))\b|"
     r"(?:thanks|thank\syou|thx|cheers|many\sthanks|appreciate\sit|i\s(?:really\s)?appreciate\s(?:your|the|it|that))\b(?!.{0,80}\b(?:i|i['’]m|i['’]ve|my|we)\b)|"
     r"(?:good|great|nice|lovely|so\s(?:good|nice|great))\s(?:to|seeing|hearing|talking|chatting|catching)\b|"
-    r"(?:glad|happy)\s(?:to\s(?:hear|help|see)|you|that\syou)\b|(?:congrats|congratulations)\b|"
+    r"(?:so\s|really\s)?(?:glad|happy|sorry|proud)\s(?:to\s(?:hear|help|see)|you|that\syou|it\s(?:helped|worked)|about|for\syou|of\syou)\b|"
+    r"(?:so|how|really|pretty|super)\s(?:cool|great|nice|awesome|amazing|good|sweet|inspiring|lovely|wonderful)\s(?:that|to|you|of)\b|"
+    r"love\s(?:that|the|this|your|those|these|how)\s(?:\w+\s?){1,5}[!.]*$|(?:appreciate|loving)\s(?:it|you|your|that|the)\b|"
+    r"your\s\w{3,14}\s(?:means?|really\smeans?)\s(?:a\slot|so\smuch|the\sworld|everything)\b|i(?:['’]m|\sam)\s(?:always\s|just\s)?(?:here|there)\s(?:for|to\s(?:support|help))\b|"
+    r"any\s?time\syou\b|(?:ok|okay|sure|alright)[,.]?\s(?:i\s)?(?:will|['’]ll)\s(?:try|do|check|see)\b|(?:congrats|congratulations)\b|"
     r"(?:what|how)\s(?:an?\s)?[a-z]{3,14}(?:\s[a-z]{2,12}){0,3}\s?[!.]+$|(?:talk|see|catch|speak)\s(?:to\s|up\s)?(?:you\s)?(?:soon|later|then)\b",
     re.I,
 )
@@ -83,7 +93,8 @@ _REACTION = frozenset(
     "you've your awe incredible adorable gorgeous breathtaking delicious yummy hilarious".split()
 )  # fmt: skip
 _OPINION_OF_YOU = re.compile(
-    r"(?:you(?:['’]re|['’]ve|['’]ll|['’]d)?|your|that|that['’](?:s|ll|d)|it['’]?s?|sounds?|looks?|seems?|so|such|this)\b", re.I
+    r"(?:you(?:['’]re|['’]ve|['’]ll|['’]d)?|your|that|that['’](?:s|ll|d)|it['’]?s?|sounds?|looks?|seems?|so|such|this)\b",
+    re.I,
 )
 _JUDGEMENT = re.compile(
     r"\b(?:great|awesome|amazing|cool|nice|lovely|wonderful|fantastic|beautiful|perfect|incredible|impressive|inspiring|sweet|"
@@ -93,11 +104,17 @@ _JUDGEMENT = re.compile(
 )
 _STATES_SELF = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|my|me|we|we['’](?:re|ve|ll|d)|our|us|mine)\b", re.I)
 _CLAUSE_BREAK = re.compile(r",\s|;\s|\s[–—-]\s|—|\.\.\.\s?|\s(?=(?:and|but|so|because|since)\s)")
-_CONJUNCTION = re.compile(r"(?:and|but|so|because|since|as|given\sthat|now\sthat|seeing\sthat|considering(?:\sthat)?|although|though|while|whereas)\s", re.I)
-_STATEMENT_START = re.compile(
-    r"(?:i|we|my|our|he|she|they|it|his|her|their|there|this|that|the)\b(?:['’](?:m|ve|ll|d|s|re))?\s?\S|[A-Z][a-z]{1,20}(?:['’]s)?\s\w", re.I
+_CONJUNCTION = re.compile(
+    r"(?:and|but|so|because|since|as|given\sthat|now\sthat|seeing\sthat|considering(?:\sthat)?|although|though|while|whereas)\s",
+    re.I,
 )
-_HYPOTHETICAL = re.compile(r"(?:if|when|whether|unless|what|how|which|where|who|that|to|or|like|such|for|with|in|at|on|from)\b", re.I)
+_STATEMENT_START = re.compile(
+    r"(?:i|we|my|our|he|she|they|it|his|her|their|there|this|that|the)\b(?:['’](?:m|ve|ll|d|s|re))?\s?\S|[A-Z][a-z]{1,20}(?:['’]s)?\s\w",
+    re.I,
+)
+_HYPOTHETICAL = re.compile(
+    r"(?:if|when|whether|unless|what|how|which|where|who|that|to|or|like|such|for|with|in|at|on|from)\b", re.I
+)
 _WHO_IS = re.compile(
     r"\b(?P<who>(?:my|our)(?:\s[A-Za-z][\w'’-]{0,20}){1,4}?),?\s(?:who|which|that)\s(?P<what>(?:is|are|was|were|has|have|had|loves?|likes?|"
     r"hates?|lives?|works?|just|can['’]?t|doesn['’]t|don['’]t|will|needs?|wants?|turns?|prefers?|eats?|plays?|studies|recently|got|moved)\b[^?.!,;]{1,160})",
@@ -117,7 +134,10 @@ _MY_THING = re.compile(
     r"\b(?:my|our)\s(?:[a-z][\w'’-]{0,20}\s){1,5}?(?:to|in|on|at|with|for|from|near|about|of|called|named|,)?\s?"
     r"(?:[A-Z][\w'’-]{1,30}|\d[\w:,.]{0,12})[^?.!,;]{0,80}"
 )
-_TAG = re.compile(r",\s(?:right|huh|eh|ok|okay|(?:is|are|do|does|did|was|were|has|have|can|could|would|will)(?:n['’]t)?\s(?:i|you|he|she|it|they|we))\s?\?{1,3}$", re.I)
+_TAG = re.compile(
+    r",\s(?:right|huh|eh|ok|okay|(?:is|are|do|does|did|was|were|has|have|can|could|would|will)(?:n['’]t)?\s(?:i|you|he|she|it|they|we))\s?\?{1,3}$",
+    re.I,
+)
 
 
 def statements(text: str, names: Collection[str] = ()) -> list[str]:
@@ -145,6 +165,9 @@ def is_question(text: str) -> bool:
 def _without_lead(text: str, names: Collection[str]) -> str:
     body = text.strip()
     for _ in range(4):
+        called = _CALLED.match(body)
+        if called and called.group(1).casefold() in names:
+            body = body[called.end() :]
         shorter = _LEAD.sub("", body, count=1) if _LEAD.match(body) else body
         first = re.match(r"[\w'’-]{1,30}(?=\s?[,!]\s?)", shorter)
         if first and first.group().casefold() in names:
@@ -165,7 +188,12 @@ def _is_noise(body: str, names: Collection[str]) -> bool:
     if len(words) <= 10 and all(w in _REACTION for w in words):
         return True
     about_self = _STATES_SELF.search(body) is not None
-    return len(words) <= 9 and not about_self and _OPINION_OF_YOU.match(body) is not None and _JUDGEMENT.search(body) is not None
+    return (
+        len(words) <= 9
+        and not about_self
+        and _OPINION_OF_YOU.match(body) is not None
+        and _JUDGEMENT.search(body) is not None
+    )
 
 
 def _inside(body: str) -> list[str]:
@@ -178,10 +206,15 @@ def _inside(body: str) -> list[str]:
         return found
     if match := _WHERE_I.search(body):
         verb = match["verb"]
-        moved = re.match(r"(?:['’]\w{1,2}\s(?:just\s)?|\s(?:just\s|recently\s)?)(?:moved|relocated|move|moving|flew|travel\w{0,4}|went|going)\b", verb)
+        moved = re.match(
+            r"(?:['’]\w{1,2}\s(?:just\s)?|\s(?:just\s|recently\s)?)(?:moved|relocated|move|moving|flew|travel\w{0,4}|went|going)\b",
+            verb,
+        )
         if moved:
             return [f"{match['who']}{verb[: moved.end()]} to {match['place']}{verb[moved.end() :]}"]
-        return [f"{match['who']}{verb} {'in' if match['prep'].strip() in ('to', 'from', 'near', 'around') else match['prep'].strip()} {match['place']}"]
+        return [
+            f"{match['who']}{verb} {'in' if match['prep'].strip() in ('to', 'from', 'near', 'around') else match['prep'].strip()} {match['place']}"
+        ]
     if match := _WHO_IS.search(body):
         return [f"{match['who']} {match['what']}".strip()]
     if match := _NAMED_KIN.search(body):
@@ -227,22 +260,36 @@ def _tail(body: str, breaks: list[tuple[int, int]]) -> str | None:
             continue
         if _states(rest) and _asks_or_orders(body[:start]):
             return rest
-    because = re.search(r"\b(?:because|since|as|given\sthat|now\sthat)\s(?=(?:i|i['’]\w{1,2}|we|we['’]\w{1,2}|my|our)\s)", body, re.I)
+    because = re.search(
+        r"\b(?:because|since|as|given\sthat|now\sthat)\s(?=(?:i|i['’]\w{1,2}|we|we['’]\w{1,2}|my|our)\s)", body, re.I
+    )
     if because:
-        rest = re.split(r",\s(?=(?:can|could|would|what|which|how|is|are|do|does|should|where|who)\b)", body[because.end() :])[0]
+        rest = re.split(
+            r",\s(?=(?:can|could|would|what|which|how|is|are|do|does|should|where|who)\b)", body[because.end() :]
+        )[0]
         return rest.rstrip(" ?!.") if _states(rest) else None
     return None
 
 
 def _asks_or_orders(clause: str) -> bool:
     clause = clause.strip()
-    return _QUESTION.match(clause) is not None or _ORDER.match(clause) is not None or re.match(
-        r"(?:what|which|who|where|when|why|how|any|please|can|could|would|should|do|does|is|are|help|got|know|maybe\syou)\b", clause, re.I
-    ) is not None
+    return (
+        _QUESTION.match(clause) is not None
+        or _ORDER.match(clause) is not None
+        or re.match(
+            r"(?:what|which|who|where|when|why|how|any|please|can|could|would|should|do|does|is|are|help|got|know|maybe\syou)\b",
+            clause,
+            re.I,
+        )
+        is not None
+    )
 
 
 def _states(clause: str) -> bool:
     """Tell whether a clause, cut out of a question, tells something about the speaker or theirs."""
     if sentences.length(clause) < 3 or _HYPOTHETICAL.match(clause) or _asks_or_orders(clause):
         return False
-    return _STATEMENT_START.match(clause) is not None and (_STATES_SELF.search(clause) is not None or re.match(r"[A-Z]|(?:he|she|they|his|her|their)\b", clause) is not None)
+    return _STATEMENT_START.match(clause) is not None and (
+        _STATES_SELF.search(clause) is not None
+        or re.match(r"[A-Z]|(?:he|she|they|his|her|their)\b", clause) is not None
+    )

@@ -15,7 +15,9 @@ _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof st jr sr vs etc approx dept est fig no vol ave blvd rd mt inc ltd co corp gen col sgt capt rev hon "
     "jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e a.m p.m cf al u.s u.k ph.d min max".split()
 )
-_BULLET = re.compile(r"[ \t]{0,16}(?:[-*•·+]|#{1,6}|\(?\d{1,3}[.)、]|[a-zA-Z][)])[ \t]{1,8}|[ \t]{0,16}\d{1,2}、|[ \t]{1,16}")
+_BULLET = re.compile(
+    r"[ \t]{0,16}(?:[-*•·+]|#{1,6}|\(?\d{1,3}[.)、]|[a-zA-Z][)])[ \t]{1,8}|[ \t]{0,16}\d{1,2}、|[ \t]{1,16}"
+)
 _LOG = re.compile(
     r"\s{0,12}(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:INFO|ERROR|WARN|WARNING|DEBUG|TRACE|FATAL|CRITICAL)\b[\]:\s]"
     r"|Traceback \(most recent|File \"|at [\w.$<>]{1,200}\(|[\w.]{1,80}(?:Error|Exception|Warning): "
@@ -59,7 +61,11 @@ def prose(text: str) -> str:
             lines.append(" " * len(line))
         else:
             lines.append(line)
-        if fence and line.strip().strip("`~").count("```") == 0 and not (line.strip().endswith("```") and len(line.strip()) > 6):
+        if (
+            fence
+            and line.strip().strip("`~").count("```") == 0
+            and not (line.strip().endswith("```") and len(line.strip()) > 6)
+        ):
             fenced = not fenced
     return "\n".join(lines)
 
@@ -90,7 +96,12 @@ def _lines(text: str) -> list[tuple[int, int]]:
     start = 0
     for line in text.split("\n"):
         end = start + len(line)
-        if spans and line[:1].islower() and spans[-1][1] - spans[-1][0] >= 60 and text[spans[-1][1] - 1] not in ".!?。！？:：":
+        if (
+            spans
+            and line[:1].islower()
+            and spans[-1][1] - spans[-1][0] >= 60
+            and text[spans[-1][1] - 1] not in ".!?。！？:："
+        ):
             last = spans.pop()
             spans.append((last[0], end))
         elif line.strip():
@@ -109,12 +120,22 @@ def _breaks(text: str, start: int, end: int) -> list[tuple[int, int]]:
             at += 1
         if match.group() == "…" and at < end and text[at].islower():
             continue
-        if match.group() in "!?" and at < end and text[at].isascii() and text[at].isalnum() and not text[at - 1].isspace():
+        if (
+            match.group() in "!?"
+            and at < end
+            and text[at].isascii()
+            and text[at].isalnum()
+            and not text[at - 1].isspace()
+        ):
             continue  # inside a link or a word such as "Yahoo!s"
         spans.append((begin, at))
         begin = at
     spans.append((begin, end))
-    return [(a + len(text[a:b]) - len(text[a:b].lstrip()), b - len(text[a:b]) + len(text[a:b].rstrip())) for a, b in spans if text[a:b].strip()]
+    return [
+        (a + len(text[a:b]) - len(text[a:b].lstrip()), b - len(text[a:b]) + len(text[a:b].rstrip()))
+        for a, b in spans
+        if text[a:b].strip()
+    ]
 
 
 def _ends(text: str, dot: int, begin: int, end: int) -> bool:

@@ -18,7 +18,7 @@ _WE_OR_YOU = re.compile(
     r"(?:['’](?:re|ve|ll|d|s))?\b|[\"“”「『]",
     re.I,
 )
-_FIRST = re.compile(r"\b(?:I|i)\b(?!\.[a-z])(?:['’](?:m|ve|ll|d)\b)?|\b(?:my|mine|me|myself)\b", re.I)
+FIRST_PERSON = re.compile(r"\b(?:I|i)\b(?!\.[a-z])(?:['’](?:m|ve|ll|d)\b)?|\b(?:my|mine|me|myself)\b", re.I)
 _KEPT_VERBS = frozenset(
     "can could will would should must may might cannot can't won't couldn't wouldn't shouldn't mustn't did didn't had hadn't "
     "used ought was wasn't were weren't".split()
@@ -33,21 +33,29 @@ PAST_FORMS = frozenset(
     "dreamt burnt learnt meant bent bit blew dug froze hung laid lit shot shook shone showed struck stuck swept swung tore "
     "wound wept sought bore bound bled fed fled forgave shrank sank spun sprang stung strove withdrew overcame undertook".split()
 )
-_SAME_IN_PAST = frozenset("put set let cut hit hurt cost quit shut spread split read bet beat burst cast bid fit rid shed".split())
-_NOT_PAST = frozenset("need feed bleed breed speed succeed proceed exceed heed seed weed embed shed shred wed indeed".split())
+_SAME_IN_PAST = frozenset(
+    "put set let cut hit hurt cost quit shut spread split read bet beat burst cast bid fit rid shed".split()
+)
+_NOT_PAST = frozenset(
+    "need feed bleed breed speed succeed proceed exceed heed seed weed embed shed shred wed indeed".split()
+)
 _ADVERBS = frozenset(
     "never always just also still often sometimes even now then actually already only ever once soon almost mostly mainly "
     "perhaps maybe both sort kind hardly seldom rather quite too probably finally recently usually really".split()
 )
 _LY_VERBS = frozenset("rely apply reply supply fly comply imply multiply rally tally bully".split())
-_PAST_PARTICIPLES = frozenset("been had gone done seen got gotten taken made better known given written left heard met".split())
+_PAST_PARTICIPLES = frozenset(
+    "been had gone done seen got gotten taken made better known given written left heard met".split()
+)
 _TIME_PAST = re.compile(r"\b(?:yesterday|ago|last|earlier|once|when|in\s(?:19|20)\d\d)\b", re.I)
 _SUBJECTLESS = re.compile(
     r"(?:just|recently|finally|currently|already|still|also|always|never|really|not|gonna|wanna|gotta|will|would|can|could|"
     r"should|been|have|had|am|was|love|like|hate|prefer|need|want|hope|plan|think|[A-Za-z]{2,18}(?:ing|ed))\b",
     re.I,
 )
-_AND_VERB = re.compile(r"(?:\b(?:and|or|but|then)|,)\s(?:[a-z]{2,12}ly\s|also\s|then\s|never\s|always\s|don['’]t\s)?([a-z]{2,14}(?:['’]t)?)\b")
+_AND_VERB = re.compile(
+    r"(?:\b(?:and|or|but|then)|,)\s(?:[a-z]{2,12}ly\s|also\s|then\s|never\s|always\s|don['’]t\s)?([a-z]{2,14}(?:['’]t)?)\b"
+)
 
 _CHINESE_WORDS = re.compile(r"我们|咱|你|您|[“”「」『』\"]")
 _CHINESE_I = re.compile(r"(?<![自忘唯大小])我(?![国方校军司辈党院市省县等])")
@@ -55,7 +63,7 @@ _CHINESE_I = re.compile(r"(?<![自忘唯大小])我(?![国方校军司辈党院�
 
 def english(text: str, name: str) -> str | None:
     """Return `text` with the speaker `name` in place of "I", "my" and "me"; None where that is not certain to be right."""
-    if _WE_OR_YOU.search(text) or len(_FIRST.findall(text)) > _MOST or not _FIRST.search(text):
+    if _WE_OR_YOU.search(text) or len(FIRST_PERSON.findall(text)) > _MOST or not FIRST_PERSON.search(text):
         return None
     tokens = _TOKEN.findall(text)
     out: list[str] = []
@@ -97,7 +105,23 @@ def _subject(tokens: list[str], at: int, name: str) -> tuple[list[str], int] | N
     """Return what stands for the "I" at `at` and its verb, and where to go on."""
     before = [t.lower() for t in tokens[:at] if not t.isspace()]
     previous = before[-1] if before else ""
-    if previous in ("do", "did", "am", "have", "should", "can", "could", "will", "would", "was", "than", "as", "had", "may", "shall"):
+    if previous in (
+        "do",
+        "did",
+        "am",
+        "have",
+        "should",
+        "can",
+        "could",
+        "will",
+        "would",
+        "was",
+        "than",
+        "as",
+        "had",
+        "may",
+        "shall",
+    ):
         return None
     joined = previous in ("and", "or", "nor")  # "my wife and I live here": the verb stays a plural
     contracted = tokens[at].replace("’", "'").lower()[1:]
