@@ -107,17 +107,16 @@ class RecordingQueue:
     async def close(self) -> None:
         """Do nothing."""
 
-    async def drain(self, rt: Any) -> int:
-        """Claim and process every due event, in this task; return how many there were."""
-        from app.domain import add
+    async def drain(self, rt: Any) -> list[Any]:
+        """Process every due event as a worker does, one after the other in this task; return the outcomes."""
         from app.store import events
+        from worker import jobs
 
-        done = 0
+        self.rung.clear()
+        outcomes = []
         while True:
             async with rt.db.transaction(None) as conn:
                 event = await events.claim(conn, lease_s=rt.settings.lease_s)
             if event is None:
-                self.rung.clear()
-                return done
-            await add.process(rt, event)
-            done += 1
+                return outcomes
+            outcomes.append(await jobs.process(rt, event))

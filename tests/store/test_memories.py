@@ -219,6 +219,15 @@ async def test_a_delete_takes_everything_but_the_history_along(conn, project, sc
     await assert_in_step(conn)
 
 
+async def test_what_a_memory_superseded_is_found_through_the_whole_chain(conn, project, scope, stranger):
+    first, second, third, other = [await factories.make_memory(conn, scope, f"n{n}") for n in range(4)]
+    for old, new in ((first, second), (second, third), (third, first)):  # a circle must end
+        await conn.execute("UPDATE memories SET replaced_by = $2 WHERE id = $1", old.id, new.id)
+    assert set(await memories.superseded_by(conn, project.id, third)) == {first.id, second.id}
+    assert await memories.superseded_by(conn, project.id, other) == []
+    assert await memories.superseded_by(conn, stranger.id, third) == []
+
+
 async def test_delete_where_deletes_what_matches_in_many_rounds(conn, project, scope):
     other = await factories.make_scope(conn, project, user_id="bob")
     many = [factories.new_memory(scope, f"number {n}") for n in range(1_005)]
