@@ -42,7 +42,7 @@ class AddError(Detail):
     details: ErrorDetails = Field(description="The reason, for clients that read it here.")
 
 
-class InternalError(Detail):
+class InternalError(Error):
     """A fault of the service."""
 
     request_id: str = Field(description="Under which the log has the cause.")
@@ -372,6 +372,7 @@ class Readiness(BaseModel):
     migrations: str = Field(description="`ok`, or what is wrong.")
     redis: str = Field(description="`ok`, `off`, or what is wrong; work goes on without it, only slower.")
     workers: int = Field(description="Live worker processes.")
+    detail: str | None = Field(description="What is wrong, in a sentence; null when all is well.")
     oldest_pending_s: float | None = Field(
         description="Seconds that the oldest due event has waited; null: none waits."
     )

@@ -36,6 +36,9 @@ def response(model: type[BaseModel], description: str) -> dict[str, Any]:
     return {"model": model, "description": description}
 
 
+PAST_THE_END: Responses = {404: response(answers.Detail, "The page is past the end; its first page never is.")}
+
+
 def statuses(*codes: int, shape: Shape = Shape.DETAIL, guarded: bool = True, body: bool = False) -> Responses:
     """Return the errors that a route can answer: `codes`, and those that come with a key, a body and a database."""
     always = {500, 503} if guarded else {500}

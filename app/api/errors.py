@@ -51,10 +51,8 @@ _PHRASES = {
 def internal(scope: Scope) -> Reply:
     """Return the answer to a fault of ours: nothing from inside, and the id under which the log has it."""
     request_id = scope.get(REQUEST_ID)
-    body = body_of(
-        scope.get(SHAPE, Shape.DETAIL), 500, f"Internal error; the log has it under request id {request_id}."
-    )
-    return Reply({**body, "request_id": request_id}, status_code=500)
+    message = f"Internal error; the log has its cause under request id {request_id}."
+    return Reply({"error": message, "detail": message, "request_id": request_id}, status_code=500)
 
 
 async def _app_error(request: Request, error: Exception) -> Reply:

@@ -24,7 +24,7 @@ routes = router(Shape.ERROR, tag="events")
 @routes.get(
     "/v1/events/",
     response_model=answers.EventPage,
-    responses=docs.statuses(400, 404, shape=Shape.ERROR),
+    responses=docs.statuses(400, shape=Shape.ERROR) | docs.PAST_THE_END,
 )
 async def list_events(
     request: Request,

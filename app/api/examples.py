@@ -81,6 +81,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
             "migrations": "ok",
             "redis": "ok",
             "workers": 1,
+            "detail": None,
             "oldest_pending_s": None,
         }
     },
@@ -137,5 +138,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         ]
     },
     "get_event": {"response": _EVENT},
+    "get_event_by_its_older_path": {"response": _EVENT},
     "list_events": {"response": {**_PAGE, "results": [_EVENT]}},
 }

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -231,7 +231,7 @@ def segment(raw: str) -> str:
 
 def uuid(raw: str) -> UUID | None:
     """Return the UUID that a path segment is, in its usual form of 36 characters, or None."""
-    text = segment(raw)
+    text = unquote(raw, errors="replace")
     return UUID(text) if _UUID.fullmatch(text) else None
 
 

@@ -63,7 +63,9 @@ async def add_memories(
 
 
 @routes.post(
-    "/v3/memories/", response_model=answers.MemoryPage, responses=docs.statuses(404, shape=Shape.ERROR, body=True)
+    "/v3/memories/",
+    response_model=answers.MemoryPage,
+    responses=docs.statuses(shape=Shape.ERROR, body=True) | docs.PAST_THE_END,
 )
 async def list_memories(
     body: schemas.ListRequest,

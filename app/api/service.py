@@ -46,12 +46,21 @@ async def healthz() -> Reply:
 async def readyz(request: Request, rt: RuntimeDep) -> Reply:
     """Say whether the service can do its work: database, schema, Redis, workers, and how long work has waited."""
     report = {**await _database(rt), "redis": await _redis(rt)}
-    if report["database"] != "ok" or report["migrations"] != "ok":
-        return Reply({"status": "unavailable", **report}, status_code=503)
+    for part in ("database", "migrations"):
+        if report[part] != "ok":
+            return Reply({"status": "unavailable", **report, "detail": report[part]}, status_code=503)
+    trouble = _trouble(report)
+    return Reply({"status": "degraded" if trouble else "ok", **report, "detail": trouble})
+
+
+def _trouble(report: dict[str, Any]) -> str | None:
+    """Return what slows the service down, or None."""
+    if report["workers"] == 0:
+        return "No worker runs: adds are accepted, and wait."
     waited = report["oldest_pending_s"]
-    late = waited is not None and waited > WAITS_TOO_LONG_S
-    degraded = report["redis"] not in ("ok", "off") or report["workers"] == 0 or late
-    return Reply({"status": "degraded" if degraded else "ok", **report})
+    if waited is not None and waited > WAITS_TOO_LONG_S:
+        return f"An add has waited for {waited:.0f} seconds: the workers do not keep up."
+    return None if report["redis"] in ("ok", "off") else str(report["redis"])
 
 
 async def _database(rt: Runtime) -> dict[str, Any]:

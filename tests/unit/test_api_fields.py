@@ -93,7 +93,9 @@ def test_content_is_joined_from_its_texts(given: object, text: str, unread: tupl
     assert fields.content(given) == fields.Content(text, unread)
 
 
-@pytest.mark.parametrize("given", [5, True, {}, [5], [{"text": "x"}], {"type": 3}, {"type": "text"}, {"type": "text", "text": 3}])
+@pytest.mark.parametrize(
+    "given", [5, True, {}, [5], [{"text": "x"}], {"type": 3}, {"type": "text"}, {"type": "text", "text": 3}]
+)
 def test_content_of_another_shape_is_refused(given: object) -> None:
     with pytest.raises(ValueError, match=r"\.$"):
         fields.content(given)
@@ -122,7 +124,13 @@ def test_segment_that_is_no_text_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["0198f3a2", "0198f3a27c417d3e9b1f2a6d1c0e5f77", "{0198f3a2-7c41-7d3e-9b1f-2a6d1c0e5f77}", "0198f3a2-7c41-7d3e-9b1f-2a6d1c0e5f77x", ""],
+    [
+        "0198f3a2",
+        "0198f3a27c417d3e9b1f2a6d1c0e5f77",
+        "{0198f3a2-7c41-7d3e-9b1f-2a6d1c0e5f77}",
+        "0198f3a2-7c41-7d3e-9b1f-2a6d1c0e5f77x",
+        "",
+    ],
 )
 def test_shortened_or_padded_uuid_is_none(given: str) -> None:
     assert fields.uuid(given) is None

@@ -59,7 +59,12 @@ def test_nul_is_removed_from_what_people_wrote() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b'{"user_id": "a\\u0000"}', b'{"filters": {"metadata": {"k": "\\u0000"}}}', b'{"query": "\\u0000x"}', b'{"metadata": {"\\u0000": 1}}'],
+    [
+        b'{"user_id": "a\\u0000"}',
+        b'{"filters": {"metadata": {"k": "\\u0000"}}}',
+        b'{"query": "\\u0000x"}',
+        b'{"metadata": {"\\u0000": 1}}',
+    ],
 )
 def test_nul_is_refused_where_it_would_change_what_is_meant(body: bytes) -> None:
     with pytest.raises(errors.InvalidRequest, match=r"U\+0000"):
