@@ -20,8 +20,6 @@ import Stemmer
 MAX_TERMS = 4096
 #: A longer message before is no context of this one: it would drown it.
 NEIGHBOUR_CHARS = 500
-#: Weight of a memory's own words against those of the message before, its speaker and its date, in counts.
-OWN_WEIGHT = 1
 
 #: Longest term, in characters; what is longer is a blob, found by its beginning.
 _TERM_CHARS = 64
@@ -59,7 +57,9 @@ _PARTS = re.compile(r"[^\W_]+")
 _CLITIC = re.compile(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 # "May" is a month beside a number or after a word that names a time; otherwise it is the verb.
-_MAY = re.compile(r"(?<=\d )May\b|\bMay(?=,? \d)|(?<=\b[iI]n )May\b|(?<=\b[oO]f )May\b|(?<=\blast )May\b|(?<=\bnext )May\b")
+_MAY = re.compile(
+    r"(?<=\d )May\b|\bMay(?=,? \d)|(?<=\b[iI]n )May\b|(?<=\b[oO]f )May\b|(?<=\blast )May\b|(?<=\bnext )May\b"
+)
 _MAY_TERM = "maymonth"
 
 _stemmer = Stemmer.Stemmer("english")
@@ -82,7 +82,7 @@ def document(text: str, *, actor: str | None, said_at: datetime | None, previous
     `actor`: the speaker's name. `said_at`: when the message was said; its year, month and day become terms.
     `previous`: text of the message before it in the same scope, with its speaker in front; a long one is left out.
     """
-    counts = Counter({term: count * OWN_WEIGHT for term, count in Counter(analyse(text)).items()})
+    counts = Counter(analyse(text))
     around = analyse(actor) if actor else []
     if said_at is not None:
         around += _date(said_at)

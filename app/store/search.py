@@ -208,13 +208,14 @@ class Found:
     role: str | None
     actor: str | None
     created_at: datetime
-    event_id: UUID | None
+    happened_from: datetime | None
+    happened_to: datetime | None
     cosine: float | None  # similarity to the question; None without a vector of the model
     follows: UUID | None  # the memory just before it in its scope
 
 
 _FOUND = """
-SELECT m.id, m.scope_id, left(m.text, $5) AS text, m.role, m.actor, m.created_at, m.event_id,
+SELECT m.id, m.scope_id, left(m.text, $5) AS text, m.role, m.actor, m.created_at, m.happened_from, m.happened_to,
        1 - (v.embedding <=> $4::halfvec) AS cosine, before.id AS follows
 FROM memories m
 LEFT JOIN memory_vectors v                                      -- its primary key
