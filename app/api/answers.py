@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, datetime
 from typing import Any, Literal
-from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
 
-from fastapi import Request
 from pydantic import BaseModel, Field
 
-from app import errors
-from app.config import Settings
+from app.api import pages
 from app.domain import add
 from app.model import OWNER_FIELDS, Change, Event, Hit, Memory
 
@@ -118,15 +115,7 @@ class SearchResults(BaseModel):
     results: list[HitOut] = Field(description="The hits. With `fields`, only those fields of each.")
 
 
-class Page(BaseModel):
-    """A page of a list."""
-
-    count: int = Field(description="Length of the whole list.")
-    next: str | None = Field(description="URL of the next page.")
-    previous: str | None = Field(description="URL of the page before.")
-
-
-class MemoryPage(Page):
+class MemoryPage(pages.Page):
     results: list[MemoryOut] = Field(
         description="The memories, newest first. With `fields`, only those fields of each."
     )
@@ -319,7 +308,7 @@ class EventOut(BaseModel):
     error_code: str | None = Field(description="The same as a stable word.")
 
 
-class EventPage(Page):
+class EventPage(pages.Page):
     results: list[EventOut] = Field(description="The events, newest first.")
 
 
@@ -376,37 +365,3 @@ class Readiness(BaseModel):
     oldest_pending_s: float | None = Field(
         description="Seconds that the oldest due event has waited; null: none waits."
     )
-
-
-# Pages
-
-
-def page_of(
-    request: Request,
-    settings: Settings,
-    *,
-    page: int,
-    page_size: int,
-    count: int,
-    items: Sequence[Any],
-    render: Callable[[Any], dict[str, Any]],
-) -> dict[str, Any]:
-    """Return the envelope of a list.
-
-    Raises: PageNotFound when the page is past the end; the first page of an empty list is not.
-    """
-    if page > 1 and (page - 1) * page_size >= count:
-        raise errors.PageNotFound
-    return {
-        "count": count,
-        "next": _page_url(request, settings, page + 1, page_size) if page * page_size < count else None,
-        "previous": _page_url(request, settings, page - 1, page_size) if page > 1 else None,
-        "results": [render(item) for item in items],
-    }
-
-
-def _page_url(request: Request, settings: Settings, page: int, page_size: int) -> str:
-    base = (settings.public_url or f"{request.url.scheme}://{request.url.netloc}").rstrip("/")
-    kept = [(key, value) for key, value in parse_qsl(request.url.query) if key not in ("page", "page_size")]
-    query = urlencode([*kept, ("page", page), ("page_size", page_size)])
-    return f"{base}{request.scope['path']}?{query}"

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Path, Query, Request
 
 from app import errors
-from app.api import answers, docs
+from app.api import answers, docs, pages
 from app.api import fields as read
 from app.api.auth import Caller, RuntimeDep
 from app.api.wire import Reply, Shape, router
@@ -51,7 +51,7 @@ async def list_events(
             offset=(page - 1) * page_size,
         )
     return Reply(
-        answers.page_of(
+        pages.envelope(
             request, rt.settings, page=page, page_size=page_size, count=count, items=found, render=answers.event
         )
     )

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import Depends, Header, Path, Query, Request
 
 from app import errors
-from app.api import answers, docs, schemas, selection
+from app.api import answers, docs, pages, schemas, selection
 from app.api import fields as read
 from app.api.auth import Caller, RuntimeDep
 from app.api.wire import Reply, Shape, router
@@ -87,20 +87,24 @@ async def list_memories(
     node = selection.tree(rt.settings, caller, body)
     async with rt.db.acquire(caller.project.id) as conn:
         count, found = await memories.list_page(conn, caller.project.id, node, limit=size, offset=(number - 1) * size)
-    envelope = answers.page_of(
+    envelope = pages.envelope(
         request, rt.settings, page=number, page_size=size, count=count, items=found, render=answers.memory
     )
     return Reply({**envelope, "results": answers.projected(envelope["results"], body.fields)})
 
 
-@routes.delete("/v1/memories/", response_model=answers.DeleteAccepted, responses=docs.statuses(400, shape=Shape.ERROR))
-async def delete_all_memories(request: Request, caller: Caller, rt: RuntimeDep) -> Reply:
+@routes.delete(
+    "/v1/memories/", response_model=answers.DeleteAccepted, responses=docs.statuses(400, 409, 422, shape=Shape.ERROR)
+)
+async def delete_all_memories(
+    request: Request, caller: Caller, rt: RuntimeDep, idempotency_key: IdempotencyKey
+) -> Reply:
     """Delete every memory that matches all the parameters, and cancel adds that were accepted before.
 
     At least one parameter is needed; all four ids as `*` empty the project.
     """
     node, asked = selection.of_delete_all(rt.settings, request.query_params.multi_items())
-    event = await edit.delete_all(rt, caller, node, asked)
+    event = await edit.delete_all(rt, caller, node, asked, idempotency_key=idempotency_key)
     return Reply({"message": "Delete in progress. This may take some time.", "event_id": event.id})
 
 
@@ -116,29 +120,37 @@ async def get_memory(memory_id: MemoryId, caller: Caller, rt: RuntimeDep) -> Rep
 @routes.put(
     "/v1/memories/{memory_id}/",
     response_model=answers.MemoryOut,
-    responses=docs.statuses(404, 409, 502, shape=Shape.ERROR, body=True),
+    responses=docs.statuses(404, 409, 422, 502, shape=Shape.ERROR, body=True),
 )
-async def update_memory(memory_id: MemoryId, body: schemas.UpdateRequest, caller: Caller, rt: RuntimeDep) -> Reply:
+async def update_memory(
+    memory_id: MemoryId,
+    body: schemas.UpdateRequest,
+    caller: Caller,
+    rt: RuntimeDep,
+    idempotency_key: IdempotencyKey,
+) -> Reply:
     """Change a memory: what is sent replaces what is there, the rest stays."""
-    return Reply(answers.memory(await edit.update(rt, caller, memory_id, body.update())))
+    changed = await edit.update(rt, caller, memory_id, body.update(), idempotency_key=idempotency_key)
+    return Reply(answers.memory(changed))
 
 
 @routes.delete(
     "/v1/memories/{memory_id}/",
     response_model=answers.Deleted,
     response_model_exclude_none=True,
-    responses=docs.statuses(400, 404, shape=Shape.ERROR),
+    responses=docs.statuses(400, 404, 409, 422, shape=Shape.ERROR),
 )
 async def delete_memory(
     memory_id: MemoryId,
     caller: Caller,
     rt: RuntimeDep,
+    idempotency_key: IdempotencyKey,
     delete_linked: Annotated[
         read.Flag, Query(description="Also the older memories that it superseded, and those that they superseded.")
     ] = False,
 ) -> Reply:
     """Delete one memory. Its history stays."""
-    linked = await edit.delete(rt, caller, memory_id, linked=delete_linked)
+    linked = await edit.delete(rt, caller, memory_id, linked=delete_linked, idempotency_key=idempotency_key)
     answer: dict[str, Any] = {"message": "Memory deleted successfully!"}
     return Reply({**answer, "cascade_count": linked} if delete_linked else answer)
 

@@ -57,7 +57,7 @@ class Conformity:
     """Finds the route of an answer in the description and checks its status and body."""
 
     def __init__(self, described: dict[str, Any]) -> None:
-        self._paths = {path: operations for path, operations in described["paths"].items()}
+        self._paths = described["paths"]
         self._components = copy.deepcopy(described["components"])
         for schema in self._components["schemas"].values():
             if "properties" in schema:

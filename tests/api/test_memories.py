@@ -333,6 +333,50 @@ async def test_delete_linked_without_a_chain_counts_nothing(client: httpx.AsyncC
     assert answer.json()["cascade_count"] == 0
 
 
+# Once
+
+
+async def test_change_with_the_same_key_is_made_once(client: httpx.AsyncClient) -> None:
+    memory_id = await add(client, "A")
+    headers = {"Idempotency-Key": "once"}
+    for _ in range(2):
+        answer = await client.put(f"/v1/memories/{memory_id}/", json={"text": "B"}, headers=headers)
+        assert (answer.status_code, answer.json()["memory"]) == (200, "B")
+    assert [change["event"] for change in await history(client, memory_id)] == ["ADD", "UPDATE"]
+    other = await client.put(f"/v1/memories/{memory_id}/", json={"text": "C"}, headers=headers)
+    assert (other.status_code, "Idempotency-Key" in other.json()["error"]) == (422, True)
+
+
+async def test_delete_with_the_same_key_gives_the_same_answer(client: httpx.AsyncClient) -> None:
+    memory_id = await add(client, "A")
+    headers = {"Idempotency-Key": "once"}
+    url = f"/v1/memories/{memory_id}/?delete_linked=true"
+    first, second = [await client.delete(url, headers=headers) for _ in range(2)]
+    assert (first.status_code, first.json()) == (second.status_code, second.json())
+    assert (await client.delete(url)).status_code == 404
+
+
+async def test_delete_all_with_the_same_key_deletes_nothing_that_came_later(client: httpx.AsyncClient) -> None:
+    headers = {"Idempotency-Key": "once"}
+    await add(client, "A")
+    first = await client.delete("/v1/memories/?user_id=u1", headers=headers)
+    await add(client, "B")
+    second = await client.delete("/v1/memories/?user_id=u1", headers=headers)
+    assert first.json() == second.json()
+    assert await texts(client) == ["B"]
+
+
+async def test_changes_are_events(client: httpx.AsyncClient) -> None:
+    memory_id = await add(client, "A")
+    await client.put(f"/v1/memories/{memory_id}/", json={"text": "B", "expiration_date": "2999-01-01"})
+    await client.delete(f"/v1/memories/{memory_id}/")
+    events = (await client.get("/v1/events/")).json()["results"]
+    assert [event["event_type"] for event in events] == ["DELETE", "UPDATE", "ADD"]
+    assert events[1]["payload"] == {"memory_id": memory_id, "text": "B", "expiration_date": "2999-01-01"}
+    assert events[1]["results"][0]["data"] == {"memory": "B"}
+    assert events[0]["results"] == [{"id": memory_id, "event": "DELETE"}]
+
+
 # History
 
 
