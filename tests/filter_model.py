@@ -154,4 +154,5 @@ def _fold(value: str) -> str:
 
 
 def _letter(character: str) -> str:
-    return next((form for form in (character.casefold(), character.lower()) if len(form) == 1), character)
+    folded = next((form for form in (character.casefold(), character.lower()) if len(form) == 1), character)
+    return character if folded.isascii() and not character.isascii() else folded

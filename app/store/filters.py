@@ -188,12 +188,17 @@ class _Writer:
         """Look for a substring, character by character: no pattern language, no locale."""
         if not fold:
             return f'strpos({column} COLLATE "C", {self._bind(value, "text")}) > 0'
+        # lower() does what the database's locale says, which may be nothing beyond ASCII; so ASCII is all it is given
+        # here, by the collation C, and translate() does the rest of the value's letters. It is the slower of the two.
         folded = "".join(map(_fold, value))
-        variants = [(other, letter) for letter in sorted(set(folded)) for other in _variants().get(letter, ())]
-        # lower() does what the database's locale says, which may be nothing at all beyond ASCII.
-        others = self._bind("".join(other for other, _ in variants), "text")
-        letters = self._bind("".join(letter for _, letter in variants), "text")
-        return f'strpos(translate({column}, {others}, {letters}) COLLATE "C", {self._bind(folded, "text")}) > 0'
+        beyond = sorted(letter for letter in set(folded) if not letter.isascii())
+        variants = [(other, letter) for letter in beyond for other in _variants().get(letter, ())]
+        searched = f'lower({column} COLLATE "C")'
+        if variants:
+            others = self._bind("".join(other for other, _ in variants), "text")
+            letters = self._bind("".join(letter for _, letter in variants), "text")
+            searched = f"translate({searched}, {others}, {letters})"
+        return f"strpos({searched}, {self._bind(folded, 'text')}) > 0"
 
 
 _WHOLE = "'{}'"  # the path to a JSON value itself: its string without quotes
@@ -213,18 +218,21 @@ def _unknown(condition: Condition) -> InvalidRequest:
 
 
 def _fold(character: str) -> str:
-    """Return the letter that stands for all cases of a letter; always one character (ß and ẞ give ß, not ss)."""
+    """Return the letter that stands for all cases of a letter; always one character (ß and ẞ give ß, not ss).
+
+    Signs that only look like ASCII (K for kelvin, the long s) stay themselves: plain English needs no translate() then.
+    """
     for folded in (character.casefold(), character.lower()):
         if len(folded) == 1:
-            return folded
+            return folded if character.isascii() or not folded.isascii() else character
     return character
 
 
 @functools.cache
 def _variants() -> dict[str, list[str]]:
-    """Map each folded letter to the other characters that fold to it: k to K and the Kelvin sign."""
+    """Map each folded letter beyond ASCII to the other characters that fold to it: σ to Σ and ς."""
     found: dict[str, list[str]] = {}
-    for character in map(chr, range(_LAST_CASED)):
+    for character in map(chr, range(0x80, _LAST_CASED)):
         if (folded := _fold(character)) != character:
             found.setdefault(folded, []).append(character)
     return found
