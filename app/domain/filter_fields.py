@@ -70,6 +70,7 @@ def entry(key: str, raw: object) -> FilterNode:
 
     Raises: InvalidRequest, its text names the key; an unknown one is answered with the list of those allowed.
     """
+    key = read.text("filters", key)
     if key == "metadata":
         return metadata(key, raw)
     if key.startswith(_DOTTED):
@@ -135,7 +136,7 @@ def metadata(name: str, raw: object) -> FilterNode:
 
 
 def _dotted(name: str, raw: object) -> FilterNode:
-    key = read.text("metadata", name.removeprefix(_DOTTED))
+    key = name.removeprefix(_DOTTED)
     if not key or "." in key:
         raise read.refusal(name, "must name one key; for a key that holds a dot write {\"metadata\": {\"a.b\": ...}}.")  # fmt: skip
     return _metadata_key(name, key, raw)
@@ -145,9 +146,9 @@ def _metadata_key(name: str, key: str, raw: object) -> FilterNode:
     """Read `{key: value}` (equality of whole JSON values) or `{key: {operator: operand}}`."""
     if raw == "*":
         return Condition("metadata", Operator.ANY, None, key)
+    read.json_value(name, raw)
     if isinstance(raw, dict) and any(_is_operator(part) for part in raw):
         return _operations(_METADATA, name, raw, key)
-    read.json_value(name, raw)
     if _hides_operator(raw):
         raise read.refusal(name, "holds an operator below its first level; to compare the object whole write {\"eq\": ...}.")  # fmt: skip
     return Condition("metadata", Operator.EQ, raw, key)

@@ -14,14 +14,16 @@ from app.errors import InvalidRequest
 MAX_OWNER_CHARACTERS = 255
 MAX_LIST_VALUES = 1000  #: of one `in`; as many as a batch request may name
 MAX_VALUE_DEPTH = 64  #: nesting of one metadata value; nothing deeper can be stored
+_MAX_INTEGER_BITS = 1024  # the largest double has as many; beyond 4300 digits Python refuses to write an integer at all
 _MAX_SHOWN = 80  # characters of a key that a refusal repeats
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}\S*", re.ASCII)
 
 
-def shown(key: str) -> str:
+def shown(key: object) -> str:
     """Quote a caller's key for a message: bounded in length, and printable whatever it holds."""
+    key = str(key)
     cut = key if len(key) <= _MAX_SHOWN else key[:_MAX_SHOWN] + "…"
     return json.dumps(cut.encode("utf-8", "backslashreplace").decode(), ensure_ascii=False)
 
@@ -119,6 +121,8 @@ def json_value(name: str, value: object) -> object:
                 text(name, item)
             case float() if not math.isfinite(item):
                 raise refusal(name, "must not be NaN or infinite.")
+            case int() if item.bit_length() > _MAX_INTEGER_BITS:
+                raise refusal(name, "must not hold a number of more than 300 digits.")
             case None | bool() | int() | float():
                 pass
             case list():

@@ -220,6 +220,13 @@ def test_forms_of_the_other_fields(raw: Any, node: FilterNode) -> None:
         ({"metadata": {"k": date(2024, 1, 1)}}, '"metadata.k" must be a JSON value'),
         ({"metadata.": 1}, '"metadata." must name one key'),
         ({"metadata.a.b": 1}, '"metadata.a.b" must name one key'),
+        ({"metadata": {"k": 10**400}}, '"metadata.k" must not hold a number'),
+        ({"\0": 1}, r'"filters" must not contain U\+0000'),
+        ({"AND": [{1: "a"}]}, '"filters" must be a string, not a number'),
+        ({"user_id": {1: "a"}}, '"user_id" does not take the operator "1"'),
+        ({"metadata": {1: "a"}}, '"metadata" must be a string'),
+        ({"metadata": {"k": {1: "a"}}}, '"metadata.k" must be a string'),
+        ({"metadata": {"k": b"a"}}, '"metadata.k" must be a JSON value'),
         ({"metadata.\0": 1}, r"must not contain U\+0000"),
     ],
 )
