@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Mapping
 
+from app import config
 from app.config import Settings
 
 _FACT = {
@@ -16,7 +19,8 @@ _QUESTION = {"query": "What can Alice not eat?", "filters": {"user_id": "alice"}
 
 def ready(settings: Settings, *, url: str, secret: str, first: bool) -> str:
     """Return the lines of a finished start. `secret` works for the curl lines; `first`: it is the key to keep."""
-    known = f"{secret}  (shown only this once; keep it)" if first else "`memoryd keys create` makes another"
+    another = f"{command(settings)} keys create"
+    known = f"{secret}  (shown only this once; keep it)" if first else f"this makes one: {another}"
     lines = [
         "",
         "memoryd is ready.",
@@ -39,6 +43,16 @@ def ready(settings: Settings, *, url: str, secret: str, first: bool) -> str:
     if not first:
         lines[-1:] = ["", "The key in these lines ends with the next start; programs use one of their own.", ""]
     return "\n".join(lines)
+
+
+def command(settings: Settings) -> str:
+    """Return how to call memoryd again, from the same folder, for the same data."""
+    program = shlex.quote(sys.argv[0])
+    if program.endswith(".py"):  # `python -m app`
+        program = f"{shlex.quote(sys.executable)} -m app"
+    if settings.data == config.default_data():
+        return program
+    return f"MEMORYD_DATA={shlex.quote(str(settings.data))} {program}"
 
 
 def extractor(settings: Settings) -> str:
