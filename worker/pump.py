@@ -16,6 +16,7 @@ from app.runtime import Runtime
 from app.store import events, workers
 from worker import jobs
 
+BEAT_S = 2.0  #: longest time between two signs of life, however rarely the database is searched for due events
 CANCEL_S = 5.0  #: longest wait for a cancelled event to let go; a thread that computes cannot be stopped
 
 _log = log.get("worker")
@@ -54,10 +55,10 @@ class Pump:
                 continue
 
     async def tend(self) -> None:
-        """Every `sweep_s`: make events of dead workers due again, and say that this worker lives."""
+        """Every `sweep_s`, or `BEAT_S`: make events of dead workers due again, and say that this worker lives."""
         while True:
             await self._guarded(self._sweep)
-            await asyncio.sleep(self._rt.settings.sweep_s)
+            await asyncio.sleep(min(self._rt.settings.sweep_s, BEAT_S))
 
     async def _fill(self) -> None:
         while not self._stopping and self.running < self._slots:

@@ -35,7 +35,9 @@ async def claimed(conn: Conn) -> Event:
 async def age(conn: Conn, event: Event, column: str, seconds: float) -> None:
     """Move a time of the event into the past: the tests' clock is the database's, like the service's."""
     assert column in ("next_at", "lease_until")
-    await conn.execute(f"UPDATE events SET {column} = {column} - make_interval(secs => $2) WHERE id = $1", event.id, seconds)
+    await conn.execute(
+        f"UPDATE events SET {column} = {column} - make_interval(secs => $2) WHERE id = $1", event.id, seconds
+    )
 
 
 @pytest.fixture
@@ -45,7 +47,12 @@ async def scope(conn: Conn, project: Project) -> Scope:
 
 async def test_an_event_goes_from_pending_over_running_to_succeeded(conn: Conn, project: Project, scope: Scope) -> None:
     accepted = await accept(conn, project, scope)
-    assert (accepted.status, accepted.attempts, accepted.started_at, accepted.latency_ms) == (Status.PENDING, 0, None, None)
+    assert (accepted.status, accepted.attempts, accepted.started_at, accepted.latency_ms) == (
+        Status.PENDING,
+        0,
+        None,
+        None,
+    )
     running = await claimed(conn)
     assert (running.id, running.status, running.attempts, running.lease_epoch) == (accepted.id, Status.RUNNING, 1, 1)
     assert running.payload == {"n": 1}
