@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app import errors
+
+Network: TypeAlias = IPv4Network | IPv6Network
 
 
 def default_data() -> Path:
@@ -82,6 +85,11 @@ class Settings(BaseSettings):
         "architecture", description="Behaviour of new projects; `hosted` follows the hosted platform of July 2026."
     )
 
+    # Outbound
+    outbound_allow_nets: Annotated[tuple[Network, ...], NoDecode] = Field(
+        (), description="Networks beside the public ones that webhooks may reach, such as 10.0.0.0/8, comma-separated."
+    )
+
     # Limits
     max_body_bytes: int = Field(10 * 2**20, ge=1024, description="Largest request body.")
     body_timeout_s: float = Field(60.0, gt=0, description="Longest wait for a whole request body, in seconds.")
@@ -97,7 +105,7 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
     log_json: bool = Field(True, description="Log JSON lines; false gives lines for people.")
 
-    @field_validator("retry_delays_s", mode="before")
+    @field_validator("retry_delays_s", "outbound_allow_nets", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value

@@ -19,6 +19,8 @@ def _default(name: str, field: FieldInfo) -> str:
     value = field.default
     if value is None or isinstance(value, SecretStr):
         return ""
+    if value == ():
+        return ""
     if isinstance(value, tuple):
         return f"`{','.join(f'{part:g}' for part in value)}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
