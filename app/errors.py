@@ -9,6 +9,7 @@ AppError
 ├── NotFound                404  look elsewhere
 │   ├── MemoryNotFound
 │   ├── EventNotFound
+│   ├── WebhookNotFound
 │   └── PageNotFound
 ├── Conflict                409  the state does not allow it
 │   └── KeyReused           422  an idempotency key came back with another body
@@ -92,6 +93,12 @@ class EventNotFound(NotFound):
     """Event not found or you don't have permission to access it."""
 
     code = "event_not_found"
+
+
+class WebhookNotFound(NotFound):
+    """Webhook not found"""
+
+    code = "webhook_not_found"
 
 
 class PageNotFound(NotFound):

@@ -16,6 +16,8 @@ Vector = npt.NDArray[np.float32]  #: float32[dims], unit length
 
 OWNER_FIELDS = ("user_id", "agent_id", "app_id", "run_id")  #: the four dimensions of a scope, in wire order
 OwnerKind = Literal["user", "agent", "app", "run"]
+KeyRole = Literal["owner", "member"]  #: an owner's key also makes, sees and deletes projects of its organization
+MemberRole = Literal["READER", "OWNER"]
 
 DEFAULT_CATEGORIES = (  #: the hosted platform's list; a memory gets them only after classification
     "personal_details", "family", "professional_details", "sports", "travel", "food", "music", "health",
@@ -71,6 +73,7 @@ class Organization:
     name: str
     created_at: datetime
     updated_at: datetime
+    creator_id: int | None = None  # the organization whose key made it, and whose owners' keys reach it
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,41 @@ class ApiKey:
     created_at: datetime
     last_used_at: datetime | None
     revoked_at: datetime | None
+    role: KeyRole = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Somebody who belongs to an organization or a project; an address is enough, no account is needed."""
+
+    email: str  # as written; two that differ in case are one
+    role: MemberRole
+
+    @property
+    def username(self) -> str:
+        """What stands before the @."""
+        return self.email.partition("@")[0]
+
+
+WEBHOOK_EVENTS = (  #: what an endpoint can ask for, in the wire's words
+    "memory_add", "memory_update", "memory_delete", "memory_categorize",
+    "ingest_job_completed", "ingest_job_partially_completed", "ingest_job_failed", "ingest_job_cancelled",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a project's events are delivered to, without the secret that signs them."""
+
+    project_id: int
+    id: str  # `wh_` + 20 characters, on the wire
+    name: str
+    url: str
+    event_types: tuple[str, ...]  # of WEBHOOK_EVENTS
+    is_active: bool
+    owner: str  # address of whoever made it
+    created_at: datetime
+    updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +146,7 @@ class Caller:
     project: Project
     key_id: UUID
     email: str
+    role: KeyRole = "owner"
 
 
 # Owners and scopes

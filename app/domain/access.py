@@ -13,9 +13,9 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from app import errors
-from app.model import ApiKey, Caller, Project, ProjectSettings
+from app.model import ApiKey, Caller, KeyRole, Member, Project, ProjectSettings
 from app.runtime import Runtime
-from app.store import keys, orgs
+from app.store import keys, members, orgs
 from app.store.db import Conn
 
 KEY_PREFIX = "m0-"
@@ -88,7 +88,7 @@ async def authenticate(rt: Runtime, secret: str) -> Caller:
             _callers.pop(digest, None)
             raise errors.NotAuthenticated
         project = await orgs.get_project(conn, key.project_id)
-    caller = Caller(project=project, key_id=key.id, email=ADMIN_EMAIL)
+    caller = Caller(project=project, key_id=key.id, email=ADMIN_EMAIL, role=key.role)
     _remember(digest, caller)
     return caller
 
@@ -134,25 +134,31 @@ async def _default_project(conn: Conn, rt: Runtime) -> Project:
         return next((project for project in existing if project.name == DEFAULT_PROJECT), existing[0])
     organization = await orgs.insert_organization(conn, name=DEFAULT_ORGANIZATION)
     settings = ProjectSettings(compatibility=rt.settings.compatibility)
-    return await orgs.insert_project(conn, organization.id, name=DEFAULT_PROJECT, settings=settings)
+    project = await orgs.insert_project(conn, organization.id, name=DEFAULT_PROJECT, settings=settings)
+    owner = Member(ADMIN_EMAIL, "OWNER")
+    await members.add_to_organization(conn, organization.id, owner)
+    await members.add_to_project(conn, project.id, owner)
+    return project
 
 
-async def create_key(rt: Runtime, project: Project, *, name: str) -> tuple[ApiKey, str]:
+async def create_key(rt: Runtime, project: Project, *, name: str, role: KeyRole = "owner") -> tuple[ApiKey, str]:
     """Make a key of `project` and return it with its secret, which is not stored.
 
+    An owner's key may also make, see and delete the projects of its organization.
     Raises: InvalidRequest when the name is blank or longer than `NAME_CHARS`.
     """
     name = name.strip()
     if not name or len(name) > NAME_CHARS:
         raise errors.InvalidRequest(f"The name of a key has 1 to {NAME_CHARS} characters.")
     async with rt.db.transaction(None) as conn:
-        return await _insert_key(conn, project, name)
+        return await _insert_key(conn, project, name, role)
 
 
-async def _insert_key(conn: Conn, project: Project, name: str) -> tuple[ApiKey, str]:
+async def _insert_key(conn: Conn, project: Project, name: str, role: KeyRole = "owner") -> tuple[ApiKey, str]:
     secret = new_secret()
     digest, prefix = digest_of(secret), secret[:SHOWN_LENGTH]
-    return await keys.insert(conn, project.id, id=uuid7(), name=name, prefix=prefix, digest=digest), secret
+    key = await keys.insert(conn, project.id, id=uuid7(), name=name, prefix=prefix, digest=digest, role=role)
+    return key, secret
 
 
 async def list_keys(rt: Runtime, project: Project) -> list[ApiKey]:

@@ -157,6 +157,10 @@ def translated() -> Iterator[None]:
     """Turn the driver's errors into ours, with the cause kept; errors that mean a bug of ours pass unchanged."""
     try:
         yield
+    except asyncpg.ForeignKeyViolationError as error:
+        if not str(error.constraint_name).endswith("_project_id_fkey"):
+            raise
+        raise errors.NotFound("The project was deleted meanwhile.") from error
     except _UNSTORABLE as error:
         raise errors.InvalidRequest("The text holds a character that cannot be stored, such as U+0000.") from error
     except _MISCONFIGURED as error:

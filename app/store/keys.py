@@ -5,22 +5,24 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from app.model import ApiKey
+from app.model import ApiKey, KeyRole
 from app.store.db import Conn
 
 _INSERT = """
-INSERT INTO api_keys (project_id, id, name, prefix, digest) VALUES ($1, $2, $3, $4, $5)
-RETURNING project_id, id, name, prefix, created_at, last_used_at, revoked_at
+INSERT INTO api_keys (project_id, id, name, prefix, digest, role) VALUES ($1, $2, $3, $4, $5, $6)
+RETURNING project_id, id, name, prefix, created_at, last_used_at, revoked_at, role
 """
 
 
-async def insert(conn: Conn, project_id: int, *, id: UUID, name: str, prefix: str, digest: bytes) -> ApiKey:
+async def insert(
+    conn: Conn, project_id: int, *, id: UUID, name: str, prefix: str, digest: bytes, role: KeyRole = "owner"
+) -> ApiKey:
     """Insert a key. `digest`: SHA-256 of the whole key, 32 bytes."""
-    return _key(await conn.fetchrow(_INSERT, project_id, id, name, prefix, digest))
+    return _key(await conn.fetchrow(_INSERT, project_id, id, name, prefix, digest, role))
 
 
 _FIND = """
-SELECT project_id, id, name, prefix, created_at, last_used_at, revoked_at
+SELECT project_id, id, name, prefix, created_at, last_used_at, revoked_at, role
 FROM api_keys
 WHERE digest = $1 AND revoked_at IS NULL                        -- index api_keys_digest; says which project asks
 """
@@ -33,7 +35,7 @@ async def find_by_digest(conn: Conn, digest: bytes) -> ApiKey | None:
 
 
 _LIST = """
-SELECT project_id, id, name, prefix, created_at, last_used_at, revoked_at
+SELECT project_id, id, name, prefix, created_at, last_used_at, revoked_at, role
 FROM api_keys
 WHERE project_id = $1
 ORDER BY created_at, id

@@ -24,18 +24,18 @@ async def lock_directory(conn: Conn) -> None:
 
 
 _INSERT_ORGANIZATION = """
-INSERT INTO organizations (public_id, name) VALUES ($1, $2)
-RETURNING id, public_id, name, created_at, updated_at
+INSERT INTO organizations (public_id, name, creator_id) VALUES ($1, $2, $3)
+RETURNING id, public_id, name, created_at, updated_at, creator_id
 """
 
 
-async def insert_organization(conn: Conn, *, name: str) -> Organization:
-    """Insert an organization under a new public id."""
-    return _organization(await conn.fetchrow(_INSERT_ORGANIZATION, _public_id("org_"), name))
+async def insert_organization(conn: Conn, *, name: str, creator_id: int | None = None) -> Organization:
+    """Insert an organization under a new public id. `creator_id`: the organization whose key makes it."""
+    return _organization(await conn.fetchrow(_INSERT_ORGANIZATION, _public_id("org_"), name, creator_id))
 
 
 _GET_ORGANIZATION = """
-SELECT id, public_id, name, created_at, updated_at FROM organizations WHERE public_id = $1
+SELECT id, public_id, name, created_at, updated_at, creator_id FROM organizations WHERE public_id = $1
 """
 
 
@@ -43,16 +43,52 @@ async def get_organization(conn: Conn, public_id: str) -> Organization:
     """Return the organization with this public id. Raises: NotFound."""
     row = await conn.fetchrow(_GET_ORGANIZATION, public_id)
     if row is None:
-        raise errors.NotFound("Organization not found.")
+        raise errors.NotFound("Organization not found")
     return _organization(row)
 
 
-_LIST_ORGANIZATIONS = "SELECT id, public_id, name, created_at, updated_at FROM organizations ORDER BY id"
+_LIST_ORGANIZATIONS = """
+SELECT id, public_id, name, created_at, updated_at, creator_id
+FROM organizations
+WHERE $1::bigint IS NULL OR id = $1 OR creator_id = $1          -- primary key, index organizations_creator
+ORDER BY id
+"""
 
 
-async def list_organizations(conn: Conn) -> list[Organization]:
-    """Return all organizations, oldest first."""
-    return [_organization(row) for row in await conn.fetch(_LIST_ORGANIZATIONS)]
+async def list_organizations(conn: Conn, *, reached_from: int | None = None) -> list[Organization]:
+    """Return all organizations, or one and those that its keys made; oldest first."""
+    return [_organization(row) for row in await conn.fetch(_LIST_ORGANIZATIONS, reached_from)]
+
+
+_RENAME_ORGANIZATION = """
+UPDATE organizations SET name = $2, updated_at = clock_timestamp() WHERE id = $1
+RETURNING id, public_id, name, created_at, updated_at, creator_id
+"""
+
+
+async def rename_organization(conn: Conn, organization_id: int, name: str) -> Organization:
+    """Give an organization another name. Raises: NotFound."""
+    row = await conn.fetchrow(_RENAME_ORGANIZATION, organization_id, name)
+    if row is None:
+        raise errors.NotFound("Organization not found")
+    return _organization(row)
+
+
+_DELETE_ORGANIZATION = "DELETE FROM organizations WHERE id = $1"
+
+
+async def delete_organization(conn: Conn, organization_id: int) -> None:
+    """Delete an organization and its members. Its projects are deleted before, with `erase.project`."""
+    await conn.execute(_DELETE_ORGANIZATION, organization_id)
+
+
+_OLDEST_ORGANIZATION = "SELECT min(id) FROM organizations"
+
+
+async def oldest_organization(conn: Conn) -> int | None:
+    """Return the id of the first organization: the installation's own."""
+    found: int | None = await conn.fetchval(_OLDEST_ORGANIZATION)
+    return found
 
 
 _INSERT_PROJECT = """
@@ -116,6 +152,44 @@ ORDER BY p.id
 async def list_projects(conn: Conn, organization_id: int | None = None) -> list[Project]:
     """Return the projects of an organization, or all; oldest first."""
     return [_project(row) for row in await conn.fetch(_LIST_PROJECTS, organization_id)]
+
+
+_LOCK_PROJECT = """
+SELECT p.id, p.public_id, p.organization_id, o.public_id AS organization_public_id, p.name, p.description, p.settings,
+       p.created_at, p.updated_at
+FROM projects p JOIN organizations o ON o.id = p.organization_id
+WHERE p.id = $1
+FOR NO KEY UPDATE OF p                                          -- adds, which refer to the row, go on meanwhile
+"""
+
+
+async def lock_project(conn: Conn, project_id: int) -> Project:
+    """Return the project, which nobody else changes until the transaction ends. Raises: NotFound."""
+    row = await conn.fetchrow(_LOCK_PROJECT, project_id)
+    if row is None:
+        raise errors.NotFound("Project not found.")
+    return _project(row)
+
+
+_SAVE_PROJECT = """
+WITH saved AS (
+    UPDATE projects SET name = $2, description = $3, settings = $4, updated_at = clock_timestamp() WHERE id = $1
+    RETURNING *
+)
+SELECT p.id, p.public_id, p.organization_id, o.public_id AS organization_public_id, p.name, p.description, p.settings,
+       p.created_at, p.updated_at
+FROM saved p JOIN organizations o ON o.id = p.organization_id
+"""
+
+
+async def save_project(
+    conn: Conn, project_id: int, *, name: str, description: str | None, settings: ProjectSettings
+) -> Project:
+    """Replace what a project can change of itself. Raises: NotFound."""
+    row = await conn.fetchrow(_SAVE_PROJECT, project_id, name, description, settings_to_json(settings))
+    if row is None:
+        raise errors.NotFound("Project not found.")
+    return _project(row)
 
 
 _SAVE_SETTINGS = """
