@@ -1,0 +1,142 @@
+"""Webhook endpoints of a project: make, list, change, delete. What is delivered to them is decided elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from app import errors
+from app.domain import project_settings
+from app.model import WEBHOOK_EVENTS, Caller, Endpoint
+from app.providers import addresses
+from app.runtime import Runtime
+from app.store import webhooks
+
+SECRET_BYTES = 32  #: of randomness; Standard Webhooks asks for 24 to 64
+URL_CHARS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a request says of an endpoint; None: nothing."""
+
+    name: object = None
+    url: object = None
+    event_types: object = None
+    is_active: bool | None = None
+
+
+async def create(rt: Runtime, caller: Caller, wanted: Wanted) -> tuple[Endpoint, str]:
+    """Make an endpoint of the caller's project; return it with the secret, which no answer shows again.
+
+    Raises: InvalidRequest, which names the field.
+    """
+    name, kinds = _name(wanted.name), event_types(wanted.event_types)
+    url = await checked_url(rt, wanted.url)
+    secret = "whsec_" + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+    async with rt.db.transaction(caller.project.id) as conn:
+        made = await webhooks.insert(
+            conn,
+            caller.project.id,
+            name=name,
+            url=url,
+            event_types=kinds,
+            is_active=wanted.is_active is not False,
+            owner=caller.email,
+            secret=secret,
+        )
+    return made, secret
+
+
+async def update(rt: Runtime, caller: Caller, id: str, wanted: Wanted) -> Endpoint:
+    """Change what is wanted of an endpoint; a refusal changes nothing.
+
+    Raises: WebhookNotFound, InvalidRequest.
+    """
+    name = None if wanted.name is None else _name(wanted.name)
+    kinds = None if wanted.event_types is None else event_types(wanted.event_types)
+    url = None if wanted.url is None else await checked_url(rt, wanted.url)
+    async with rt.db.transaction(caller.project.id) as conn:
+        return await webhooks.update(
+            conn, caller.project.id, id, name=name, url=url, event_types=kinds, is_active=wanted.is_active
+        )
+
+
+async def delete(rt: Runtime, caller: Caller, id: str) -> None:
+    """Delete an endpoint. Raises: WebhookNotFound."""
+    async with rt.db.transaction(caller.project.id) as conn:
+        await webhooks.delete(conn, caller.project.id, id)
+
+
+def event_types(value: object) -> Sequence[str]:
+    """Return the events that an endpoint asks for, each once; `memory:add` is `memory_add`. Raises: InvalidRequest."""
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list) or not given:
+        raise errors.InvalidRequest("event_types must be a list of one event or more.", field="event_types")
+    named = [item.strip().replace(":", "_") if isinstance(item, str) else None for item in given]
+    for item, name in zip(given, named, strict=True):
+        if name not in WEBHOOK_EVENTS:
+            raise errors.InvalidRequest(
+                f"event_types: {str(item)[:80]!r} is not an event; there are {', '.join(WEBHOOK_EVENTS)}.",
+                field="event_types",
+            )
+    return list(dict.fromkeys(name for name in named if name is not None))
+
+
+async def checked_url(rt: Runtime, value: object) -> str:
+    """Return a URL that may be called: http or https, without a password, to addresses that are public or opened.
+
+    A name that does not resolve is taken: it may resolve later, and the address is checked again at each call.
+    Raises: InvalidRequest.
+    """
+    url = value.strip() if isinstance(value, str) else ""
+    host = _host(url)
+    networks = rt.settings.outbound_allow_nets
+    for address in await _addresses(host):
+        if not addresses.allowed(address, networks):
+            raise _refused(
+                f"points to {address}, which is not a public address; MEMORYD_OUTBOUND_ALLOW_NETS opens networks."
+            )
+    return url
+
+
+async def _addresses(host: str) -> list[addresses.Address]:
+    try:
+        return [ipaddress.ip_address(host.partition("%")[0])]
+    except ValueError:
+        return await addresses.resolve(host)
+
+
+def _host(url: str) -> str:
+    """Return the host of a URL, after a look at all of it. Raises: InvalidRequest."""
+    if not url or len(url) > URL_CHARS:
+        raise _refused(f"must be a URL of 1 to {URL_CHARS} characters.")
+    if "\\" in url or any(character.isspace() or ord(character) < 32 for character in url):
+        raise _refused("must be a URL without spaces and backslashes.")
+    try:
+        parts = urlsplit(url)
+        host, port = unquote(parts.hostname or ""), parts.port
+    except ValueError as error:
+        raise _refused("is not a valid URL.") from error
+    if parts.scheme not in ("http", "https"):
+        raise _refused("must begin with http:// or https://.")
+    if "@" in parts.netloc:
+        raise _refused("must not hold a user name or a password.")
+    if not host or port == 0:
+        raise _refused("must name a host.")
+    return host
+
+
+def _refused(reason: str) -> errors.InvalidRequest:
+    return errors.InvalidRequest(f"url {reason}", field="url")
+
+
+def _name(value: object) -> str:
+    try:
+        return project_settings.named(value)
+    except ValueError as error:
+        raise errors.InvalidRequest(f"name {error}", field="name") from error

@@ -1,0 +1,217 @@
+"""Organizations and projects: who may see and change which.
+
+A key belongs to a project. It reads and changes that project and nothing else; an owner's key also makes, changes and
+deletes the projects of its organization, and of the organizations that were made with such a key. What a key does not
+reach does not exist for it. Where a caller is None, the operator asks, at a shell, and reaches everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app import errors
+from app.domain import access, project_settings
+from app.model import Caller, Member, Organization, Project, ProjectSettings
+from app.runtime import Runtime
+from app.store import erase, members, orgs
+from app.store.db import Conn
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationView:
+    """An organization as its members see it."""
+
+    organization: Organization
+    members: list[Member]
+    is_default: bool  # the first of the installation
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectView:
+    """A project as its members see it."""
+
+    project: Project
+    members: list[Member]
+    is_default: bool  # the first of its organization
+
+
+# What a caller reaches
+
+
+async def reached_organization(conn: Conn, caller: Caller | None, public_id: str) -> Organization:
+    """Return an organization. Raises: NotFound when the caller does not reach it."""
+    found = await orgs.get_organization(conn, public_id)
+    if caller is None or found.id == caller.project.organization_id:
+        return found
+    if caller.role != "owner" or found.creator_id != caller.project.organization_id:
+        raise errors.NotFound("Organization not found")
+    return found
+
+
+async def reached_project(conn: Conn, caller: Caller | None, org_id: str, project_id: str) -> Project:
+    """Return a project by the public ids of its organization and itself. Raises: NotFound."""
+    try:
+        organization = await reached_organization(conn, caller, org_id)
+    except errors.NotFound:
+        raise _no_project() from None
+    found = await orgs.find_project(conn, project_id)
+    if found is None or found.organization_id != organization.id:
+        raise _no_project()
+    if caller is not None and caller.role != "owner" and found.id != caller.project.id:
+        raise _no_project()
+    return found
+
+
+def _no_project() -> errors.NotFound:
+    return errors.NotFound("Organization or project not found")
+
+
+def require_owner(caller: Caller | None, refusal: str) -> None:
+    """Raise NotAllowed with `refusal` when the key is no owner's."""
+    if caller is not None and caller.role != "owner":
+        raise errors.NotAllowed(refusal)
+
+
+# Organizations
+
+
+async def organizations(rt: Runtime, caller: Caller | None) -> list[OrganizationView]:
+    """Return the organizations that the caller reaches, oldest first."""
+    async with rt.db.acquire(None) as conn:
+        reached_from = None if caller is None else caller.project.organization_id
+        found = await orgs.list_organizations(conn, reached_from=reached_from)
+        if caller is not None and caller.role != "owner":
+            found = [organization for organization in found if organization.id == reached_from]
+        return await _organization_views(conn, found)
+
+
+async def organization(rt: Runtime, caller: Caller | None, org_id: str) -> OrganizationView:
+    """Return one organization. Raises: NotFound."""
+    async with rt.db.acquire(None) as conn:
+        return (await _organization_views(conn, [await reached_organization(conn, caller, org_id)]))[0]
+
+
+async def _organization_views(conn: Conn, found: Sequence[Organization]) -> list[OrganizationView]:
+    first = await orgs.oldest_organization(conn)
+    belong = await members.of_organizations(conn, [organization.id for organization in found])
+    return [OrganizationView(one, belong[one.id], one.id == first) for one in found]
+
+
+async def create_organization(rt: Runtime, caller: Caller | None, name: object) -> Organization:
+    """Make an organization that the caller owns. Raises: NotAllowed, InvalidRequest."""
+    require_owner(caller, "Unauthorized to create organizations.")
+    named = project_settings.read(rt.settings, "name", name)
+    async with rt.db.transaction(None) as conn:
+        creator_id = None if caller is None else caller.project.organization_id
+        made = await orgs.insert_organization(conn, name=named, creator_id=creator_id)
+        await members.add_to_organization(conn, made.id, _first_member(caller))
+        return made
+
+
+async def rename_organization(rt: Runtime, caller: Caller | None, org_id: str, name: object) -> Organization:
+    """Give an organization another name. Raises: NotAllowed, NotFound, InvalidRequest."""
+    named = project_settings.read(rt.settings, "name", name)
+    async with rt.db.transaction(None) as conn:
+        found = await reached_organization(conn, caller, org_id)
+        require_owner(caller, "Unauthorized")
+        return await orgs.rename_organization(conn, found.id, named)
+
+
+async def delete_organization(rt: Runtime, caller: Caller | None, org_id: str) -> None:
+    """Delete an organization with its projects and everything in them. Keys of these stop working.
+
+    Raises: NotAllowed, NotFound; Conflict for the installation's own organization.
+    """
+    async with rt.db.transaction(None) as conn:
+        await orgs.lock_directory(conn)
+        found = await reached_organization(conn, caller, org_id)
+        require_owner(caller, "Unauthorized")
+        if found.id == await orgs.oldest_organization(conn):
+            raise errors.Conflict("The first organization is the installation's own, and cannot be deleted.")
+        for project in await orgs.list_projects(conn, found.id):
+            await erase.project(conn, project.id)
+        await orgs.delete_organization(conn, found.id)
+    access.forget()
+
+
+# Projects
+
+
+async def projects(rt: Runtime, caller: Caller | None, org_id: str) -> list[ProjectView]:
+    """Return the projects of an organization that the caller reaches, oldest first. Raises: NotFound."""
+    async with rt.db.acquire(None) as conn:
+        organization = await reached_organization(conn, caller, org_id)
+        views = await _project_views(conn, organization.id)
+    if caller is None or caller.role == "owner":
+        return views
+    return [view for view in views if view.project.id == caller.project.id]
+
+
+async def project(rt: Runtime, caller: Caller | None, org_id: str, project_id: str) -> ProjectView:
+    """Return one project. Raises: NotFound."""
+    async with rt.db.acquire(None) as conn:
+        found = await reached_project(conn, caller, org_id, project_id)
+        siblings = await orgs.list_projects(conn, found.organization_id)
+        belong = await members.of_projects(conn, [found.id])
+    return ProjectView(found, belong[found.id], found.id == siblings[0].id)
+
+
+async def _project_views(conn: Conn, organization_id: int) -> list[ProjectView]:
+    found = await orgs.list_projects(conn, organization_id)
+    belong = await members.of_projects(conn, [project.id for project in found])
+    return [ProjectView(one, belong[one.id], position == 0) for position, one in enumerate(found)]
+
+
+async def create_project(
+    rt: Runtime, caller: Caller | None, org_id: str, *, name: object, description: object = None
+) -> Project:
+    """Make a project with the default settings. Raises: NotFound, NotAllowed, InvalidRequest."""
+    named = project_settings.read(rt.settings, "name", name)
+    text = project_settings.read(rt.settings, "description", description)
+    empty = ProjectSettings(compatibility=rt.settings.compatibility)
+    async with rt.db.transaction(None) as conn:
+        organization = await reached_organization(conn, caller, org_id)
+        require_owner(caller, "Unauthorized to create projects in this organization.")
+        made = await orgs.insert_project(conn, organization.id, name=named, description=text, settings=empty)
+        await members.add_to_project(conn, made.id, _first_member(caller))
+        return made
+
+
+async def change_project(
+    rt: Runtime, caller: Caller | None, org_id: str, project_id: str, changes: Mapping[str, Any]
+) -> Project:
+    """Change a project: what `changes` names, by the wire's names. Every process follows within seconds.
+
+    Raises: NotFound, InvalidRequest.
+    """
+    async with rt.db.transaction(None) as conn:
+        found = await reached_project(conn, caller, org_id, project_id)
+        found = await orgs.lock_project(conn, found.id)  # two changes at once both count
+        becomes = project_settings.changed(rt.settings, found, changes)
+        saved = await orgs.save_project(
+            conn, found.id, name=becomes.name, description=becomes.description, settings=becomes.settings
+        )
+    access.forget()
+    return saved
+
+
+async def delete_project(rt: Runtime, caller: Caller | None, org_id: str, project_id: str) -> None:
+    """Delete a project and everything in it. Its keys stop working, also the caller's own.
+
+    Raises: NotFound, NotAllowed; Conflict for the last project of the installation's own organization.
+    """
+    async with rt.db.transaction(None) as conn:
+        await orgs.lock_directory(conn)  # of two that delete the last two, one must see the other
+        found = await reached_project(conn, caller, org_id, project_id)
+        require_owner(caller, "Unauthorized to modify this project.")
+        siblings = await orgs.list_projects(conn, found.organization_id)
+        if len(siblings) == 1 and found.organization_id == await orgs.oldest_organization(conn):
+            raise errors.Conflict("The last project of the first organization cannot be deleted; make another first.")
+        await erase.project(conn, found.id)
+    access.forget()
+
+
+def _first_member(caller: Caller | None) -> Member:
+    return Member(access.ADMIN_EMAIL if caller is None else caller.email, "OWNER")
