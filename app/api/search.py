@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.api import answers, docs, schemas
+from app.api import answers, docs, schemas, selection
 from app.api.auth import Caller, RuntimeDep
 from app.api.wire import Reply, Shape, router
 from app.domain import search
@@ -17,5 +17,12 @@ routes = router(Shape.ERROR, tag="memories")
 )
 async def search_memories(body: schemas.SearchRequest, caller: Caller, rt: RuntimeDep) -> Reply:
     """Find the memories that answer a question, by meaning, by words and by names."""
-    hits = await search.run(rt, caller, body.to_query(caller))
+    query = search.Query(
+        text=body.query,
+        node=selection.tree(rt.settings, caller, body),
+        top_k=body.top_k or caller.project.settings.top_k,
+        threshold=body.threshold,
+        reference_at=body.reference_date,
+    )
+    hits = await search.run(rt, caller, query)
     return Reply({"results": answers.projected([answers.hit(found) for found in hits], body.fields)})
