@@ -118,10 +118,17 @@ class Member:
         return self.email.partition("@")[0]
 
 
-WEBHOOK_EVENTS = (  #: what an endpoint can ask for, in the wire's words
-    "memory_add", "memory_update", "memory_delete", "memory_categorize",
-    "ingest_job_completed", "ingest_job_partially_completed", "ingest_job_failed", "ingest_job_cancelled",
-)  # fmt: skip
+class WebhookEvent(StrEnum):
+    """What an endpoint can ask for, in the wire's words."""
+
+    MEMORY_ADD = "memory_add"
+    MEMORY_UPDATE = "memory_update"
+    MEMORY_DELETE = "memory_delete"
+    MEMORY_CATEGORIZE = "memory_categorize"
+    INGEST_JOB_COMPLETED = "ingest_job_completed"
+    INGEST_JOB_PARTIALLY_COMPLETED = "ingest_job_partially_completed"
+    INGEST_JOB_FAILED = "ingest_job_failed"
+    INGEST_JOB_CANCELLED = "ingest_job_cancelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +139,7 @@ class Endpoint:
     id: str  # `wh_` + 20 characters, on the wire
     name: str
     url: str
-    event_types: tuple[str, ...]  # of WEBHOOK_EVENTS
+    event_types: tuple[WebhookEvent, ...]
     is_active: bool
     owner: str  # address of whoever made it
     created_at: datetime
@@ -173,6 +180,36 @@ class Scope:
     project_id: int
     id: int
     owners: Owners
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A user, agent, app or run of a project."""
+
+    project_id: int
+    id: int
+    kind: OwnerKind
+    name: str  # the id that requests use
+    title: str | None  # what people call it, if anybody said so
+    metadata: dict[str, Any] | None
+    memory_count: int  # memories whose scope names it
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Numbers of a project."""
+
+    memories: int
+    of_users: int  # memories whose scope names a user; the next two likewise
+    of_agents: int
+    of_runs: int
+    users: int  # that have memories
+    agents: int
+    runs: int
+    adds: int  # accepted
+    retrievals: int  # searches, lists and reads that were answered
 
 
 # Conversation

@@ -71,6 +71,41 @@ async def list_for(conn: Conn, project_id: int, memory_id: UUID) -> list[Change]
     return [_change(row) for row in await conn.fetch(_LIST, project_id, memory_id)]
 
 
+_COUNT = "SELECT count(*) FROM history WHERE project_id = $1"
+
+_NEWEST = """
+SELECT id, memory_id, event, old_text, new_text, user_id, agent_id, app_id, run_id, metadata, categories, input,
+       created_at, updated_at
+FROM history
+WHERE project_id = $1
+ORDER BY id DESC                                                -- primary key
+LIMIT $2 OFFSET $3
+"""
+
+
+async def list_page(conn: Conn, project_id: int, *, limit: int, offset: int) -> tuple[int, list[Change]]:
+    """Return how many changes the project has seen, and a page of them, newest first."""
+    total: int = await conn.fetchval(_COUNT, project_id)
+    return total, [_change(row) for row in await conn.fetch(_NEWEST, project_id, limit, offset)]
+
+
+_ORIGINS = """
+SELECT memory_id, (array_agg(input ORDER BY id))[1] AS input,
+       bool_or(event = 'UPDATE') AS updated
+FROM history
+WHERE project_id = $1 AND memory_id = ANY($2::uuid[])          -- index history_memory
+GROUP BY memory_id
+"""
+
+
+async def origins(
+    conn: Conn, project_id: int, memory_ids: Collection[UUID]
+) -> dict[UUID, tuple[list[dict[str, Any]], bool]]:
+    """Return of each memory the messages that it was made from, and whether it was changed since."""
+    rows = await conn.fetch(_ORIGINS, project_id, list(memory_ids))
+    return {row["memory_id"]: (row["input"], row["updated"]) for row in rows}
+
+
 def _change(row: Any) -> Change:
     return Change(
         id=row["id"],

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from app import errors
 from app.model import Entity, FilterNode, Memory, NewMemory, Vector
-from app.store import entities, filters, history, memory_index, memory_rows, scopes
+from app.store import entities, filters, history, memory_index, memory_rows, owners, scopes
 from app.store.db import Conn
 
 _BATCH = 1_000  # memories that one round of a deletion takes
@@ -153,6 +153,7 @@ async def insert_many(conn: Conn, project_id: int, memories: Sequence[NewMemory]
     await memory_index.insert_sources(conn, project_id, added)
     await history.record_added(conn, project_id, stored.values(), {m.id: m.input for m in added})
     await scopes.count(conn, project_id, _growth(added, terms))
+    await owners.restore(conn, project_id, {memory.scope_id for memory in added})
     return [stored[memory.id] for memory in added]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -57,6 +57,16 @@ async def newest(conn: Conn, project_id: int, scope_id: int, limit: int) -> list
     """Return the last `limit` messages of the scope, oldest first."""
     rows = await conn.fetch(_NEWEST, project_id, scope_id, limit)
     return [_message(row) for row in reversed(rows)]
+
+
+_DELETE = """
+DELETE FROM messages WHERE project_id = $1 AND scope_id = ANY($2::bigint[])     -- index messages_newest
+"""
+
+
+async def delete_of(conn: Conn, project_id: int, scope_ids: Collection[int]) -> None:
+    """Forget what was said in these scopes; later adds begin without an earlier conversation."""
+    await conn.execute(_DELETE, project_id, list(scope_ids))
 
 
 def _message(row: Any) -> Message:
