@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 from typing import Any
@@ -12,8 +12,9 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from app import errors
+from app.config import Settings
 from app.domain import dedupe, filters, lexemes, limits, link, remember, request
-from app.model import OWNER_FIELDS, Caller, Event, FilterNode, Memory, Status
+from app.model import OWNER_FIELDS, Caller, Event, FilterNode, Memory, Status, Vectors
 from app.runtime import Runtime
 from app.store import events, memories, scopes
 from app.store.db import Conn
@@ -49,51 +50,81 @@ async def update(
     same owners has the text; KeyReused; EmbedderUnavailable, EmbedderRefused.
     """
     project_id = caller.project.id
-    if change.text is not UNSET:
-        limits.check_text(rt.settings, "text", change.text)
-    if change.metadata is not UNSET:
-        limits.check_metadata(rt.settings, change.metadata)
+    check(rt.settings, change)
     async with rt.db.acquire(project_id) as conn:
         memory = await memories.get(conn, project_id, memory_id)
     if memory.immutable:
         raise errors.InvalidRequest("This memory is immutable: it can be deleted, but not changed.")
-    reworded = await _reworded(rt, memory, change)
+    made = (await reworded(rt, [(memory, change)])).get(memory_id, {})
     payload = {"memory_id": str(memory_id), **change.sent()}
     async with rt.db.transaction(project_id) as conn:
-        event, first = await _note(conn, caller, "UPDATE", payload, idempotency_key)
+        event, first = await note(conn, caller, "UPDATE", payload, idempotency_key)
         if not first:
             return await memories.get(conn, project_id, memory_id)
-        if reworded:
+        if made:
             await remember.know_model(rt, conn)
-        edit = MemoryEdit(
-            metadata=change.metadata,
-            expiration_date=change.expiration_date,
-            created_at=change.created_at,
-            event_id=event.id,
-            **reworded,
-        )
-        changed = await memories.update(conn, project_id, memory_id, edit)
-        result = {"id": str(memory_id), "event": "UPDATE", "memory": changed.text, "data": {"memory": changed.text}}
-        await events.record(conn, project_id, event.id, [result | changed.owners.named()])
+        changed = await memories.update(conn, project_id, memory_id, edit_of(change, made, event.id))
+        await events.record(conn, project_id, event.id, [updated(changed)])
     return changed
 
 
-async def _reworded(rt: Runtime, memory: Memory, change: Update) -> dict[str, Any]:
-    """Return everything that is made from a new text; nothing when the text stays."""
-    text = change.text
-    if text is UNSET or text == memory.text:
+def check(settings: Settings, change: Update) -> None:
+    """Refuse a change that passes a limit. Raises: InvalidRequest."""
+    if change.text is not UNSET:
+        limits.check_text(settings, "text", change.text)
+    if change.metadata is not UNSET:
+        limits.check_metadata(settings, change.metadata)
+
+
+def edit_of(change: Update, made: Mapping[str, Any], event_id: UUID) -> MemoryEdit:
+    """Return what the store writes: the change, what `reworded` made for it, and the event that it belongs to."""
+    return MemoryEdit(
+        metadata=change.metadata,
+        expiration_date=change.expiration_date,
+        created_at=change.created_at,
+        event_id=event_id,
+        **made,
+    )
+
+
+def updated(memory: Memory) -> dict[str, Any]:
+    """Return what an event tells about a memory that it changed."""
+    result = {"id": str(memory.id), "event": "UPDATE", "memory": memory.text, "data": {"memory": memory.text}}
+    return result | memory.owners.named()
+
+
+async def reworded(rt: Runtime, changes: Sequence[tuple[Memory, Update]]) -> dict[UUID, dict[str, Any]]:
+    """Return, by memory, what of a MemoryEdit is made from its new text; memories whose text stays are left out.
+
+    All texts are embedded together. Holds no connection.
+    Raises: EmbedderUnavailable, EmbedderRefused.
+    """
+    new = [
+        (memory, change.text, memory.created_at if change.created_at is UNSET else change.created_at)
+        for memory, change in changes
+        if change.text is not UNSET and change.text != memory.text
+    ]
+    if not new:
         return {}
-    vectors = remember.checked(await rt.embedder.embed([text]), 1, rt.embedder.dims)
-    said_at = memory.created_at if change.created_at is UNSET else change.created_at
-    terms = await asyncio.to_thread(lexemes.document, text, actor=memory.actor, said_at=said_at, previous=None)
+    texts = [text for _, text, _ in new]
+    vectors = remember.checked(await rt.embedder.embed(texts), len(texts), rt.embedder.dims)
+    return await asyncio.to_thread(_analysed, new, vectors, rt.embedder.model)
+
+
+def _analysed(
+    new: Sequence[tuple[Memory, str, datetime]], vectors: Vectors, model: str
+) -> dict[UUID, dict[str, Any]]:
     return {
-        "text": text,
-        "hash": dedupe.md5(text),
-        "embedding": vectors[0],
-        "model": rt.embedder.model,
-        "terms": terms,
-        "entities": await asyncio.to_thread(link.entities, text),
-        "input": ({"role": memory.role or "user", "content": text},),
+        memory.id: {
+            "text": text,
+            "hash": dedupe.md5(text),
+            "embedding": vector,
+            "model": model,
+            "terms": lexemes.document(text, actor=memory.actor, said_at=said_at, previous=None),
+            "entities": link.entities(text),
+            "input": ({"role": memory.role or "user", "content": text},),
+        }
+        for (memory, text, said_at), vector in zip(new, vectors, strict=True)
     }
 
 
@@ -108,7 +139,7 @@ async def delete(
     project_id = caller.project.id
     payload = {"memory_id": str(memory_id), "delete_linked": linked}
     async with rt.db.transaction(project_id) as conn:
-        event, first = await _note(conn, caller, "DELETE", payload, idempotency_key)
+        event, first = await note(conn, caller, "DELETE", payload, idempotency_key)
         if not first:
             return len(event.results) - 1
         memory = await memories.get(conn, project_id, memory_id)
@@ -133,7 +164,7 @@ async def delete_all(
     """
     project_id = caller.project.id
     async with rt.db.transaction(project_id) as conn:
-        event, first = await _note(conn, caller, "DELETE_ALL", asked, idempotency_key)
+        event, first = await note(conn, caller, "DELETE_ALL", asked, idempotency_key)
         if not first:
             return event
         cancelled = 0
@@ -144,7 +175,7 @@ async def delete_all(
     return event
 
 
-async def _note(
+async def note(
     conn: Conn, caller: Caller, kind: str, payload: Mapping[str, Any], key: str | None
 ) -> tuple[Event, bool]:
     """Insert the event of a change that this transaction makes; False: it was made before, under the same key.
