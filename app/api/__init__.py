@@ -8,10 +8,20 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fastapi import FastAPI
 
 from app import __version__
-from app.api import errors, events, layers, memories, openapi, search, service
+from app.api import errors, events, layers, memories, openapi, orgs, projects, search, service, webhooks
 from app.runtime import Runtime
 
-ROUTERS = (service.public, service.keyed, memories.adds, search.routes, memories.routes, events.routes)
+ROUTERS = (
+    service.public,
+    service.keyed,
+    memories.adds,
+    search.routes,
+    memories.routes,
+    events.routes,
+    orgs.routes,
+    projects.routes,
+    webhooks.routes,
+)
 DESCRIPTION = (
     "Long-term memory for AI applications. Add conversations, search what is worth remembering. "
     "Every path is served with and without the slash at its end."

@@ -45,6 +45,28 @@ class InternalError(Error):
     request_id: str = Field(description="Under which the log has the cause.")
 
 
+class Message(Detail):
+    """Why a request was refused."""
+
+    message: str = Field(description="The same reason, for clients that read this key.")
+
+
+class FieldErrors(Message):
+    """Why a request was refused, by field."""
+
+    errors: dict[str, list[str]] = Field(description="The reason under the field's name, or `non_field_errors`.")
+
+
+class WebhookErrors(Detail):
+    """Why an endpoint was refused: the reason under the name of the field."""
+
+    name: list[str] = Field([], description="What is wrong with the name.")
+    url: list[str] = Field([], description="What is wrong with the URL.")
+    event_types: list[str] = Field([], description="What is wrong with the events.")
+    is_active: list[str] = Field([], description="What is wrong with the switch.")
+    non_field_errors: list[str] = Field([], description="What is wrong with the whole.")
+
+
 class Done(BaseModel):
     """The request was carried out."""
 

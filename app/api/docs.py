@@ -15,10 +15,18 @@ _MODELS: dict[Shape, type[BaseModel]] = {
     Shape.DETAIL: answers.Detail,
     Shape.ERROR: answers.Error,
     Shape.ADD: answers.AddError,
+    Shape.MESSAGE: answers.Message,
+    Shape.ERRORS: answers.Message,
+    Shape.FIELDS: answers.Error,
+}
+_INVALID: dict[Shape, type[BaseModel]] = {  # where the body of a 400 differs from the other errors
+    Shape.ERRORS: answers.FieldErrors,
+    Shape.FIELDS: answers.WebhookErrors,
 }
 _MEANING = {
     400: "The request is not valid; the text names the field.",
     401: "No key, or not a valid one.",
+    403: "The key may not do that.",
     404: "There is no such thing in this project.",
     408: "The body did not arrive in time.",
     409: "The present state does not allow it.",
@@ -49,4 +57,6 @@ def statuses(*codes: int, shape: Shape = Shape.DETAIL, guarded: bool = True, bod
 def _model(code: int, shape: Shape) -> type[BaseModel]:
     if code == 401:
         return answers.Detail
+    if code == 400 and shape in _INVALID:
+        return _INVALID[shape]
     return answers.InternalError if code == 500 else _MODELS[shape]

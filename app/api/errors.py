@@ -13,6 +13,7 @@ from app import errors, log
 from app.api.wire import SHAPE, Reply, Shape
 
 REQUEST_ID = "memoryd.request_id"  #: key of the ASGI scope
+NO_FIELD = "non_field_errors"  #: where a text is shown that belongs to no field
 RETRY_AFTER_S = 5  #: what a 503 advises when nothing better is known
 _SHOWN_CHARS = 500  #: a message may quote what the client sent, and that may be long
 
@@ -26,17 +27,26 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http_exception)
 
 
-def body_of(shape: Shape, status: int, message: str) -> dict[str, Any]:
-    """Return the body: `detail` always, and beside it the key that the route's clients read."""
-    if status in (401, 403):
+def body_of(shape: Shape, status: int, message: str, *, field: str | None = None) -> dict[str, Any]:
+    """Return the body: `detail` always, and beside it the key that the route's clients read.
+
+    `field`: the field of the request that is wrong, where one is.
+    """
+    if status == 401:
         shape = Shape.DETAIL
+    if shape is Shape.MESSAGE or (shape is Shape.ERRORS and status != 400):
+        return {"message": message, "detail": message}
+    if shape is Shape.ERRORS:
+        return {"errors": {field or NO_FIELD: [message]}, "message": message, "detail": message}
+    if shape is Shape.FIELDS and status == 400:
+        return {field or NO_FIELD: [message], "detail": message}
     if shape is Shape.ADD:
         return {
             "error": f"{status} {_PHRASES.get(status, 'Error')}",
             "details": {"message": message},
             "detail": message,
         }
-    if shape is Shape.ERROR:
+    if shape in (Shape.ERROR, Shape.FIELDS):
         return {"error": message, "detail": message}
     return {"detail": message}
 
@@ -68,12 +78,15 @@ async def _app_error(request: Request, error: Exception) -> Reply:
         headers["Retry-After"] = str(error.retry_after_s or RETRY_AFTER_S)
     if error.status == 401:
         headers["WWW-Authenticate"] = "Token"
-    return Reply(body_of(shape, error.status, _cut(error.message)), status_code=error.status, headers=headers)
+    body = body_of(shape, error.status, _cut(error.message), field=error.details.get("field"))
+    return Reply(body, status_code=error.status, headers=headers)
 
 
 async def _validation_error(request: Request, error: Exception) -> Reply:
     assert isinstance(error, RequestValidationError)
-    return await _app_error(request, errors.InvalidRequest(sentence(error.errors()[0])))
+    problem = error.errors()[0]
+    field = str(problem["loc"][1]) if len(problem["loc"]) > 1 else None
+    return await _app_error(request, errors.InvalidRequest(sentence(problem), field=field))
 
 
 async def _http_exception(request: Request, error: Exception) -> Reply:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.api import examples_directory
+
 _MEMORY_ID = "0198f3a2-7c41-7d3e-9b1f-2a6d1c0e5f77"
 _EVENT_ID = "0198f3a2-7c10-7a55-8f02-6f3b9d1a2c44"
 _TEXT = "Alice moved to Lisbon and works at a bakery."
@@ -63,8 +65,9 @@ _EVENT = {
 
 _PAGE = {"count": 1, "next": None, "previous": None}
 
-#: By operation: the body of a request, and of its answer with status 200.
+#: By operation: the body of a request, and of its answer when all is well.
 EXAMPLES: dict[str, dict[str, Any]] = {
+    **examples_directory.EXAMPLES,
     "ping": {
         "response": {
             "status": "ok",

@@ -66,7 +66,8 @@ def _complete(operation: dict[str, Any], *, public: bool) -> None:
     if "request" in example:
         operation["requestBody"]["content"]["application/json"]["example"] = example["request"]
     if "response" in example:
-        responses["200"]["content"]["application/json"]["example"] = example["response"]
+        success = next(code for code in responses if code.startswith("2"))
+        responses[success]["content"]["application/json"]["example"] = example["response"]
 
 
 def _prune(described: dict[str, Any]) -> None:

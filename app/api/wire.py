@@ -25,6 +25,9 @@ class Shape(StrEnum):
 
     DETAIL = "detail"  # {"detail"}
     ERROR = "error"  # {"error", "detail"}
+    MESSAGE = "message"  # {"message", "detail"}
+    ERRORS = "errors"  # 400: {"errors": {field: [text]}, "message", "detail"}; else as MESSAGE
+    FIELDS = "fields"  # 400: {field: [text], "detail"}; else as ERROR
     ADD = "add"  # {"error": "400 Bad Request", "details": {"message"}, "detail"}
 
 

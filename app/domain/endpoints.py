@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import ipaddress
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from app import errors
 from app.domain import project_settings
-from app.model import WEBHOOK_EVENTS, Caller, Endpoint
+from app.model import Caller, Endpoint, WebhookEvent
 from app.providers import addresses
 from app.runtime import Runtime
 from app.store import webhooks
@@ -72,19 +71,22 @@ async def delete(rt: Runtime, caller: Caller, id: str) -> None:
         await webhooks.delete(conn, caller.project.id, id)
 
 
-def event_types(value: object) -> Sequence[str]:
+def event_types(value: object) -> list[WebhookEvent]:
     """Return the events that an endpoint asks for, each once; `memory:add` is `memory_add`. Raises: InvalidRequest."""
     given = [value] if isinstance(value, str) else value
     if not isinstance(given, list) or not given:
         raise errors.InvalidRequest("event_types must be a list of one event or more.", field="event_types")
-    named = [item.strip().replace(":", "_") if isinstance(item, str) else None for item in given]
-    for item, name in zip(given, named, strict=True):
-        if name not in WEBHOOK_EVENTS:
-            raise errors.InvalidRequest(
-                f"event_types: {str(item)[:80]!r} is not an event; there are {', '.join(WEBHOOK_EVENTS)}.",
-                field="event_types",
-            )
-    return list(dict.fromkeys(name for name in named if name is not None))
+    return list(dict.fromkeys(_event_type(item) for item in given))
+
+
+def _event_type(value: object) -> WebhookEvent:
+    try:
+        return WebhookEvent(value.strip().replace(":", "_") if isinstance(value, str) else "")
+    except ValueError:
+        raise errors.InvalidRequest(
+            f"event_types: {str(value)[:80]!r} is not an event; there are {', '.join(WebhookEvent)}.",
+            field="event_types",
+        ) from None
 
 
 async def checked_url(rt: Runtime, value: object) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app import errors
-from app.model import Endpoint
+from app.model import Endpoint, WebhookEvent
 from app.store.db import Conn
 
 _ALPHABET = string.ascii_letters + string.digits
@@ -27,12 +27,12 @@ async def insert(
     *,
     name: str,
     url: str,
-    event_types: Sequence[str],
+    event_types: Sequence[WebhookEvent],
     is_active: bool,
     owner: str,
     secret: str,
 ) -> Endpoint:
-    """Insert an endpoint under a new id. `event_types`: of `model.WEBHOOK_EVENTS`."""
+    """Insert an endpoint under a new id."""
     id = "wh_" + "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH))
     values = (project_id, id, name, url, list(event_types), is_active, owner, secret)
     return _endpoint(await conn.fetchrow(_INSERT, *values))
@@ -70,7 +70,7 @@ async def update(
     *,
     name: str | None = None,
     url: str | None = None,
-    event_types: Sequence[str] | None = None,
+    event_types: Sequence[WebhookEvent] | None = None,
     is_active: bool | None = None,
 ) -> Endpoint:
     """Change what is not None. Raises: WebhookNotFound."""
@@ -102,4 +102,4 @@ async def secret_of(conn: Conn, project_id: int, id: str) -> str:
 
 
 def _endpoint(row: Any) -> Endpoint:
-    return Endpoint(**{**row, "event_types": tuple(row["event_types"])})
+    return Endpoint(**{**row, "event_types": tuple(map(WebhookEvent, row["event_types"]))})

@@ -1,0 +1,123 @@
+"""Examples of organizations, projects, members and webhooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_ORG = "org_4tG7hYq2Lm9Xc1Rz8Kd5"
+_PROJECT = "proj_b6Wn3Vx0Pq7Jf2Ts9Ha1"
+_AT = "2026-03-14T09:26:53.589793Z"
+_ADMIN = {"username": "admin", "role": "OWNER", "email": "admin@localhost"}
+_BOB = {"email": "bob@example.com", "role": "READER"}
+
+_ORGANIZATION = {
+    "org_id": _ORG,
+    "name": "default-org",
+    "created_at": _AT,
+    "updated_at": _AT,
+    "members": [_ADMIN],
+    "is_default": True,
+    "byok_enabled": False,
+    "invitations": [],
+    "owner_pricing_plan": "self-hosted",
+    "is_owner": True,
+    "user_role": "OWNER",
+}
+
+_PROJECT_SHOWN = {
+    "project_id": _PROJECT,
+    "name": "default-project",
+    "description": None,
+    "created_at": _AT,
+    "updated_at": _AT,
+    "members": [_ADMIN],
+    "is_default": True,
+    "user_role": "OWNER",
+    "custom_instructions": "Keep what helps to plan trips.",
+    "agent_custom_instructions": None,
+    "custom_categories": [{"travel": "Trips, and plans for trips"}],
+    "multilingual": True,
+    "decay": False,
+    "expiration_date": None,
+    "compatibility": "architecture",
+    "implicit_null_scoping": True,
+    "raw_roles": ["user"],
+    "default_top_k": 20,
+    "split_by_attribution": True,
+    "usecase": None,
+    "usecase_setting": None,
+    "retrieval_criteria": None,
+    "memory_depth": None,
+    "inclusion_prompt": None,
+    "exclusion_prompt": None,
+    "update_custom_instructions": None,
+    "summary_custom_instructions": None,
+    "summary_batch_size": 10,
+    "summary_max_tokens": None,
+    "enable_graph": False,
+    "version": "v3",
+    "active_prompt_profile": None,
+}
+
+_WEBHOOK_REQUEST = {
+    "name": "Backup",
+    "url": "https://hooks.example.com/memories",
+    "event_types": ["memory_add", "memory_delete"],
+}
+_WEBHOOK = {
+    "webhook_id": "wh_x8Kq2Lm9Xc1Rz5Tb4Na7",
+    **_WEBHOOK_REQUEST,
+    "owner": "admin",
+    "is_active": True,
+    "project": "default-project",
+    "created_at": _AT,
+    "updated_at": _AT,
+}
+
+
+def _done(message: str, **more: str) -> dict[str, str]:
+    return {"message": message, **more}
+
+
+#: By operation: the body of a request, and of its answer when all is well.
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "list_organizations": {"response": [_ORGANIZATION]},
+    "create_organization": {
+        "request": {"name": "Acme"},
+        "response": _done("Organization created successfully.", org_id=_ORG),
+    },
+    "get_organization": {"response": _ORGANIZATION},
+    "delete_organization": {"response": _done("Organization deleted successfully!")},
+    "list_organization_members": {"response": {"members": [{"user_id": _ADMIN["email"], **_ADMIN}]}},
+    "add_organization_member": {"request": _BOB, "response": _done("User added to the organization.")},
+    "update_organization_member": {"request": _BOB, "response": _done("User role updated successfully")},
+    "remove_organization_member": {
+        "request": {"email": _BOB["email"]},
+        "response": _done("User removed from organization."),
+    },
+    "list_projects": {"response": [_PROJECT_SHOWN]},
+    "create_project": {
+        "request": {"name": "travel", "description": "What our travellers like"},
+        "response": _done("Project created successfully.", project_id=_PROJECT),
+    },
+    "get_project": {"response": _PROJECT_SHOWN},
+    "update_project": {
+        "request": {
+            "custom_instructions": "Keep what helps to plan trips.",
+            "custom_categories": [{"travel": "Trips, and plans for trips"}],
+        },
+        "response": _done("Project updated successfully"),
+    },
+    "delete_project": {"response": _done("Project and related data deleted successfully.")},
+    "list_project_members": {"response": {"members": [_ADMIN]}},
+    "add_project_member": {"request": _BOB, "response": _done("User added to the project successfully.")},
+    "update_project_member": {"request": _BOB, "response": _done("User role updated successfully.")},
+    "remove_project_member": {"response": _done("Member removed from the project")},
+    "list_webhooks": {"response": [_WEBHOOK]},
+    "create_webhook": {
+        "request": _WEBHOOK_REQUEST,
+        "response": {**_WEBHOOK, "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="},
+    },
+    "update_webhook": {"request": {"is_active": False}, "response": _done("Webhook updated successfully")},
+    "delete_webhook": {"response": _done("Webhook deleted successfully")},
+}
