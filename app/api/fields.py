@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from app import errors
 
 OWNER_CHARS = 255
+MAX_PARTS = 1000  #: of one message's content
 ROLES = {"user": "user", "assistant": "assistant", "agent": "assistant", "system": "system"}
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ].+)?")
@@ -169,6 +170,8 @@ def content(value: object) -> Content:
     if isinstance(value, str):
         return Content(value)
     parts = value if isinstance(value, list) else [value]
+    if len(parts) > MAX_PARTS:
+        raise ValueError(f"has more than {MAX_PARTS} parts.")
     texts: list[str] = []
     unread: list[str] = []
     for part in parts:

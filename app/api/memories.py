@@ -57,7 +57,7 @@ async def add_memories(
 
     With `infer: false` the messages are stored as they are, and the answer says what was stored.
     """
-    request, skipped = body.request(rt.settings)
+    request, skipped = body.request()
     accepted = await add.accept(rt, caller, request, idempotency_key=idempotency_key)
     return Reply(answers.accepted(accepted, skipped))
 

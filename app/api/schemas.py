@@ -39,6 +39,9 @@ class Body(BaseModel):
         """Return `data` as the fields expect it. Raises: ValueError."""
         return data
 
+    def check(self, settings: Settings) -> None:
+        """Refuse what passes a limit of the settings. Raises: InvalidRequest."""
+
 
 # Add
 
@@ -137,17 +140,21 @@ class AddRequest(Body):
             raise ValueError(NO_OWNER)
         return {**data, **owners}
 
-    def request(self, settings: Settings) -> tuple[add.Request, list[dict[str, Any]]]:
-        """Return the add, and what of its messages cannot be read: `index`, `role`, `reason` of each.
-
-        Raises: InvalidRequest when a limit is passed, or nothing is left to remember.
-        """
+    def check(self, settings: Settings) -> None:
+        """Refuse metadata and messages beyond their limits. Raises: InvalidRequest."""
         if self.metadata is not None:
             limits.check_metadata(settings, self.metadata)
+        for index, message in enumerate(self.messages):
+            limits.check_text(settings, f"messages[{index}].content", message.content.text)
+
+    def request(self) -> tuple[add.Request, list[dict[str, Any]]]:
+        """Return the add, and what of its messages cannot be read: `index`, `role`, `reason` of each.
+
+        Raises: InvalidRequest when nothing is left to remember.
+        """
         turns: list[Message] = []
         unread: list[dict[str, Any]] = []
         for index, message in enumerate(self.messages):
-            limits.check_text(settings, f"messages[{index}].content", message.content.text)
             kinds = ", ".join(dict.fromkeys(message.content.unread))
             if kinds:
                 reason = f"parts of type {kinds} are not supported yet"
@@ -294,6 +301,11 @@ class UpdateRequest(Body):
         if text is not None and (not isinstance(text, str) or not text.strip()):
             raise ValueError("text must be a text that is not blank.")
         return data
+
+    def check(self, settings: Settings) -> None:
+        """Refuse metadata beyond its limit. Raises: InvalidRequest."""
+        if self.metadata is not None:
+            limits.check_metadata(settings, self.metadata)
 
     def update(self) -> edit.Update:
         """Return what changes."""

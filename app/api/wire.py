@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, Self, cast
 
 import orjson
 from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 
 from app import errors
@@ -18,6 +21,23 @@ from app.config import Settings
 
 SHAPE = "memoryd.shape"  #: key of the ASGI scope: how the errors of the route look
 THREAD_BYTES = 256 * 1024  #: larger bodies are parsed in a thread, so that other requests go on meanwhile
+MAX_CONTAINERS = 100_000  #: objects and lists in one body; ten thousand messages of several parts have fewer
+
+#: A string, closed or not, or a run of opening brackets. A string that begins always matches, so the scan is linear.
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{\[]+', re.DOTALL)
+
+
+class Body(Protocol):
+    """What the body of a route is read as: a pydantic model with two things of its own."""
+
+    cleaned: ClassVar[frozenset[str]]  # fields in whose texts U+0000 is removed; elsewhere it is refused
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Self:
+        """Read parsed JSON. Raises: ValidationError."""
+
+    def check(self, settings: Settings) -> None:
+        """Refuse what passes a limit of the settings. Raises: InvalidRequest."""
 
 
 class Shape(StrEnum):
@@ -50,17 +70,14 @@ class Route(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Put authentication and our own body reader in front of FastAPI's handler."""
         handle = super().get_route_handler()
-        model = self.body_field.field_info.annotation if self.body_field else None
-        cleaned: frozenset[str] = getattr(model, "cleaned", frozenset())
+        model = cast(type[Body], self.body_field.field_info.annotation) if self.body_field else None
 
         async def handler(request: Request) -> Response:
             request.scope[SHAPE] = self.shape
             if self.guarded:
                 await auth.authenticate(request)
             if model is not None:
-                settings: Settings = request.app.state.runtime.settings
-                value = await read_json(request, settings, cleaned=cleaned)
-                request = _Parsed(request, value)
+                request = _Loaded(request, await read(request, request.app.state.runtime.settings, model))
             return await handle(request)
 
         return handler
@@ -72,33 +89,32 @@ def router(shape: Shape, *, tag: str, guarded: bool = True) -> APIRouter:
     return APIRouter(route_class=kind, tags=[tag], redirect_slashes=False)
 
 
-class _Parsed(Request):
-    """A request whose body is parsed; FastAPI takes it as JSON, whatever content type the client named."""
+class _Loaded(Request):
+    """A request whose body is read and validated; FastAPI takes it as JSON, whatever content type the client named."""
 
-    def __init__(self, request: Request, value: Any) -> None:
+    def __init__(self, request: Request, loaded: Body) -> None:
         headers = [pair for pair in request.scope["headers"] if pair[0] != b"content-type"]
         super().__init__({**request.scope, "headers": [*headers, (b"content-type", b"application/json")]})
-        self._value = value
+        self._loaded = loaded
 
     async def body(self) -> bytes:
         """Return something that is not empty: FastAPI asks whether there is a body."""
         return b"{}"
 
     async def json(self) -> Any:
-        """Return the parsed body."""
-        return self._value
+        """Return the body; validating an instance of its model again costs nothing."""
+        return self._loaded
 
 
-async def read_json(request: Request, settings: Settings, *, cleaned: frozenset[str]) -> dict[str, Any]:
-    """Return the JSON object in the body.
+async def read(request: Request, settings: Settings, model: type[Body]) -> Body:
+    """Return the JSON object in the body as `model`.
 
-    `cleaned` names the top-level fields in whose texts U+0000 is removed; elsewhere it is refused.
-    Raises: TooLarge, BodyTimeout, InvalidRequest.
+    Raises: TooLarge, BodyTimeout, InvalidRequest, RequestValidationError.
     """
     body = await _read(request, settings)
     if len(body) > THREAD_BYTES:
-        return await asyncio.to_thread(parse, body, settings, cleaned=cleaned)
-    return parse(body, settings, cleaned=cleaned)
+        return await asyncio.to_thread(load, body, settings, model)
+    return load(body, settings, model)
 
 
 async def _read(request: Request, settings: Settings) -> bytes:
@@ -126,6 +142,18 @@ def _too_large(limit: int) -> errors.TooLarge:
     return errors.TooLarge(f"The body is larger than {limit} bytes; MEMORYD_MAX_BODY_BYTES sets this limit.")
 
 
+def load(body: bytes, settings: Settings, model: type[Body]) -> Body:
+    """Parse and validate. Raises: InvalidRequest, RequestValidationError."""
+    value = parse(body, settings, cleaned=model.cleaned)
+    try:
+        loaded = model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise RequestValidationError([{**first, "loc": ("body", *first["loc"])}]) from error
+    loaded.check(settings)
+    return loaded
+
+
 def parse(body: bytes, settings: Settings, *, cleaned: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Parse a JSON object strictly: no NaN, Infinity, lone surrogates, invalid UTF-8 or excessive depth.
 
@@ -133,6 +161,11 @@ def parse(body: bytes, settings: Settings, *, cleaned: frozenset[str] = frozense
     """
     if not body.strip():
         raise errors.InvalidRequest("The body is empty; send a JSON object.")
+    depth = settings.max_json_depth
+    brackets = body.count(b"{") + body.count(b"[")
+    if brackets > MAX_CONTAINERS and _containers(body, most=MAX_CONTAINERS) > MAX_CONTAINERS:
+        # Millions of tiny lists fit into the body limit, and would hold the interpreter for seconds.
+        raise errors.InvalidRequest(f"The body has more than {MAX_CONTAINERS} objects and lists.")
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -145,12 +178,22 @@ def parse(body: bytes, settings: Settings, *, cleaned: frozenset[str] = frozense
         raise errors.InvalidRequest(
             f"messages has {len(messages)} items; at most {settings.max_messages} are taken (MEMORYD_MAX_MESSAGES)."
         )
-    depth = settings.max_json_depth
-    if body.count(b"{") + body.count(b"[") > depth:  # with fewer brackets it cannot be deeper
+    if brackets > depth:  # with fewer it cannot be deeper
         _check_depth(value, depth)
     if b"\\u0000" in body:  # the only way to write U+0000 in JSON
         value = {key: _without_nul(key, part, remove=key in cleaned) for key, part in value.items()}
     return value
+
+
+def _containers(body: bytes, *, most: int) -> int:
+    """Return how many objects and lists begin outside the strings of `body`, counting to just beyond `most`."""
+    count = 0
+    for token in _TOKEN.finditer(body):
+        if not token[0].startswith(b'"'):
+            count += len(token[0])
+            if count > most:
+                break
+    return count
 
 
 def _check_depth(value: Any, limit: int) -> None:

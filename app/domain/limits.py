@@ -16,15 +16,15 @@ def check_metadata(settings: Settings, metadata: Mapping[str, Any]) -> None:
 
     Raises: InvalidRequest, the text names the limit and its setting.
     """
-    if depth(metadata, settings.max_metadata_depth + 1) > settings.max_metadata_depth:
-        raise InvalidRequest(
-            f"metadata nests deeper than {settings.max_metadata_depth} levels (MEMORYD_MAX_METADATA_DEPTH)."
-        )
     size = len(orjson.dumps(metadata))
     if size > settings.max_metadata_bytes:
         raise InvalidRequest(
             f"metadata has {size} bytes as JSON; at most {settings.max_metadata_bytes} are taken "
             "(MEMORYD_MAX_METADATA_BYTES)."
+        )
+    if depth(metadata, settings.max_metadata_depth + 1) > settings.max_metadata_depth:
+        raise InvalidRequest(
+            f"metadata nests deeper than {settings.max_metadata_depth} levels (MEMORYD_MAX_METADATA_DEPTH)."
         )
 
 
