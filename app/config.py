@@ -87,7 +87,13 @@ class Settings(BaseSettings):
 
     # Outbound
     outbound_allow_nets: Annotated[tuple[Network, ...], NoDecode] = Field(
-        (), description="Networks beside the public ones that webhooks may reach, such as 10.0.0.0/8, comma-separated."
+        (), description="Networks beside the public ones that webhooks and media URLs may reach, on any port, such as 10.0.0.0/8, comma-separated."
+    )
+    media_max_bytes: int = Field(10 * 2**20, ge=1024, description="Size of one image or document of an add.")
+    media_max_parts: int = Field(20, ge=1, description="Images and documents in one add.")
+    media_max_pages: int = Field(200, ge=1, description="Pages of one PDF.")
+    media_timeout_s: float = Field(
+        20.0, gt=0, description="Longest time to fetch one image or document, and again to read it, in seconds."
     )
 
     # Limits

@@ -3,7 +3,9 @@
 AppError
 ├── InvalidRequest          400  fix the request
 │   ├── TooLarge            413  send less; the text names the limit and its setting
-│   └── BodyTimeout         408  send faster
+│   ├── BodyTimeout         408  send faster
+│   ├── OutboundRefused     400  an address that may not be called, or an answer that will not change
+│   └── MediaUnreadable     400  an image or document that cannot be read
 ├── NotAuthenticated        401  show who you are
 ├── NotAllowed              403  this key may not do that
 ├── NotFound                404  look elsewhere
@@ -17,7 +19,8 @@ AppError
 │   ├── RateLimited         429
 │   ├── DatabaseUnavailable 503
 │   ├── ModelUnavailable    503  a model or embedder did not answer (retryable)
-│   └── EmbedderUnavailable 503
+│   ├── EmbedderUnavailable 503
+│   └── OutboundUnavailable 503  an address of the caller's did not answer (retryable)
 ├── ModelRefused            502  a model answered, and the answer is of no use
 ├── EmbedderRefused         502  an embedder answered with other dimensions, NaN or too few vectors
 ├── SetupError              500  the operator must change something before memoryd can run
@@ -63,6 +66,18 @@ class BodyTimeout(InvalidRequest):
     """The body did not arrive in time."""
 
     code, status = "body_timeout", 408
+
+
+class OutboundRefused(InvalidRequest):
+    """The address must not be called."""
+
+    code = "outbound_refused"
+
+
+class MediaUnreadable(InvalidRequest):
+    """The image or document cannot be read."""
+
+    code = "media_unreadable"
 
 
 class NotAuthenticated(AppError):
@@ -147,6 +162,12 @@ class EmbedderUnavailable(TryLater):
     """The embedder does not answer."""
 
     code = "embedder_unavailable"
+
+
+class OutboundUnavailable(TryLater):
+    """The address does not answer."""
+
+    code = "outbound_unavailable"
 
 
 class ModelRefused(AppError):
