@@ -2,6 +2,7 @@
 
 AppError
 ├── InvalidRequest          400  fix the request
+│   ├── OwnerRequired            name an owner
 │   ├── TooLarge            413  send less; the text names the limit and its setting
 │   ├── BodyTimeout         408  send faster
 │   ├── OutboundRefused     400  an address that may not be called, or an answer that will not change
@@ -54,6 +55,12 @@ class InvalidRequest(AppError):
     """The request is not valid."""
 
     code, status = "invalid_request", 400
+
+
+class OwnerRequired(InvalidRequest):
+    """One of the filters: app_id, user_id, agent_id, run_id is required!"""
+
+    code = "owner_required"
 
 
 class TooLarge(InvalidRequest):

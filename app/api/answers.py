@@ -51,6 +51,12 @@ class Message(Detail):
     message: str = Field(description="The same reason, for clients that read this key.")
 
 
+class BothErrors(Error):
+    """Why a request was refused."""
+
+    message: str = Field(description="The same reason once more.")
+
+
 class FieldErrors(Message):
     """Why a request was refused, by field."""
 

@@ -18,10 +18,13 @@ _MODELS: dict[Shape, type[BaseModel]] = {
     Shape.MESSAGE: answers.Message,
     Shape.ERRORS: answers.Message,
     Shape.FIELDS: answers.Error,
+    Shape.BOTH: answers.BothErrors,
+    Shape.LISTED: answers.Error,
 }
-_INVALID: dict[Shape, type[BaseModel]] = {  # where the body of a 400 differs from the other errors
+_INVALID: dict[Shape, Any] = {  # where the body of a 400 differs from the other errors
     Shape.ERRORS: answers.FieldErrors,
     Shape.FIELDS: answers.WebhookErrors,
+    Shape.LISTED: answers.Error | list[str],
 }
 _MEANING = {
     400: "The request is not valid; the text names the field.",
@@ -39,7 +42,7 @@ _MEANING = {
 _BODY = (400, 408, 413)  # what every route with a body can answer
 
 
-def response(model: type[BaseModel], description: str) -> dict[str, Any]:
+def response(model: Any, description: str) -> dict[str, Any]:
     """Return one declared response."""
     return {"model": model, "description": description}
 
@@ -54,7 +57,7 @@ def statuses(*codes: int, shape: Shape = Shape.DETAIL, guarded: bool = True, bod
     return {code: response(_model(code, shape), _MEANING[code]) for code in wanted}
 
 
-def _model(code: int, shape: Shape) -> type[BaseModel]:
+def _model(code: int, shape: Shape) -> Any:
     if code == 401:
         return answers.Detail
     if code == 400 and shape in _INVALID:

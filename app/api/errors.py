@@ -40,13 +40,15 @@ def body_of(shape: Shape, status: int, message: str, *, field: str | None = None
         return {"errors": {field or NO_FIELD: [message]}, "message": message, "detail": message}
     if shape is Shape.FIELDS and status == 400:
         return {field or NO_FIELD: [message], "detail": message}
+    if shape is Shape.BOTH:
+        return {"error": message, "message": message, "detail": message}
     if shape is Shape.ADD:
         return {
             "error": f"{status} {_PHRASES.get(status, 'Error')}",
             "details": {"message": message},
             "detail": message,
         }
-    if shape in (Shape.ERROR, Shape.FIELDS):
+    if shape in (Shape.ERROR, Shape.FIELDS, Shape.LISTED):
         return {"error": message, "detail": message}
     return {"detail": message}
 
@@ -79,6 +81,8 @@ async def _app_error(request: Request, error: Exception) -> Reply:
     if error.status == 401:
         headers["WWW-Authenticate"] = "Token"
     body = body_of(shape, error.status, _cut(error.message), field=error.details.get("field"))
+    if shape is Shape.LISTED and isinstance(error, errors.OwnerRequired):
+        return Reply([error.message], status_code=error.status)
     return Reply(body, status_code=error.status, headers=headers)
 
 

@@ -48,6 +48,8 @@ class Shape(StrEnum):
     MESSAGE = "message"  # {"message", "detail"}
     ERRORS = "errors"  # 400: {"errors": {field: [text]}, "message", "detail"}; else as MESSAGE
     FIELDS = "fields"  # 400: {field: [text], "detail"}; else as ERROR
+    BOTH = "both"  # {"error", "message", "detail"}
+    LISTED = "listed"  # no owner named: [text]; else as ERROR
     ADD = "add"  # {"error": "400 Bad Request", "details": {"message"}, "detail"}
 
 
