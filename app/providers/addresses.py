@@ -22,6 +22,7 @@ _NOT_PUBLIC = tuple(
         "2002::/16", "192.88.99.0/24",          # 6to4, RFC 3056 and 7526
         "2001::/32",                            # Teredo, RFC 4380
         "::/96",                                # IPv4-compatible, RFC 4291
+        "fec0::/10",                            # site-local, RFC 3879
         "100::/64",                             # discard, RFC 6666
         "3fff::/20",                            # documentation, RFC 9637
         "5f00::/16",                            # segment routing, RFC 9602
@@ -31,14 +32,22 @@ _NOT_PUBLIC = tuple(
 
 def allowed(address: Address, networks: Iterable[Network]) -> bool:
     """Return whether an address may be called: it is public, or in one of the opened `networks`."""
-    mapped = getattr(address, "ipv4_mapped", None)
-    if mapped is not None:
-        address = mapped
-    if any(address in network for network in networks):
+    if opened(address, networks):
         return True
+    address = _unwrapped(address)
     if not address.is_global or address.is_multicast or address.is_reserved:
         return False
     return not any(address in network for network in _NOT_PUBLIC)
+
+
+def opened(address: Address, networks: Iterable[Network]) -> bool:
+    """Return whether an address is in one of the opened `networks`, on whose hosts any port may be called."""
+    address = _unwrapped(address)
+    return any(address in network for network in networks)
+
+
+def _unwrapped(address: Address) -> Address:
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 async def resolve(host: str) -> list[Address]:
