@@ -260,6 +260,10 @@ class SearchRequest(Selection):
             raise ValueError("query must be a text that is not blank.")
         return {**data, "query": query.strip()}
 
+    def check(self, settings: Settings) -> None:
+        """Refuse a query beyond the limit of a message. Raises: InvalidRequest."""
+        limits.check_text(settings, "query", self.query)
+
 
 class ListRequest(Selection):
     """Which memories to list."""
