@@ -104,7 +104,7 @@ async def test_any_text_is_a_query(client: httpx.AsyncClient, query: str) -> Non
 
 
 async def test_rare_token_and_chinese_query_find_their_memory(client: httpx.AsyncClient) -> None:
-    await add(client, "the ticket is ZX-4471-Q", "周末吃夜宵", "has a red bike")
+    await add(client, "has a red bike", "the ticket is ZX-4471-Q", "周末吃夜宵")
     assert (await search(client, "ZX-4471-Q"))[0]["memory"] == "the ticket is ZX-4471-Q"
     # The vectors of the tests know nothing of Chinese, so the keyword arm alone tells which one it is.
     best = max(await search(client, "夜宵"), key=lambda hit: hit["score_breakdown"]["bm25"])
