@@ -64,9 +64,19 @@ def order(question: Question, candidates: Sequence[Candidate], model: Model) -> 
     ranked = sorted(
         zip(fused, candidates, strict=True), key=lambda pair: (-pair[0], -pair[1].created_at.timestamp(), pair[1].id)
     )
-    best_cosine = max((c.cosine for c in candidates if c.cosine is not None), default=0.0)
-    best_share = _best_share(question, candidates)
-    return [Ranked(candidate, value, model.probability(value, best_cosine, best_share)) for value, candidate in ranked]
+    cosine, share = best(question, candidates)
+    return [Ranked(candidate, value, model.probability(value, cosine, share)) for value, candidate in ranked]
+
+
+def best(question: Question, candidates: Sequence[Candidate]) -> tuple[float, float]:
+    """Return how good the pool is at all: its best cosine, and the largest share of the question's terms in one text.
+
+    Only the texts that the keyword arm likes most are read for the share.
+    """
+    cosine = max((c.cosine for c in candidates if c.cosine is not None), default=0.0)
+    terms = set(question.terms)
+    liked = heapq.nlargest(READ, (c for c in candidates if c.bm25 > 0), key=lambda c: c.bm25)
+    return cosine, max((len(terms & set(lexemes.analyse(c.text))) / len(terms) for c in liked), default=0.0)
 
 
 def fuse(question: Question, candidates: Sequence[Candidate], *, spread: float) -> list[float]:
@@ -142,13 +152,6 @@ def _in_window(question: Question, candidate: Candidate) -> bool:
         if candidate.happened_from and candidate.happened_from < end and (candidate.happened_to or end) > start:
             return True
     return False
-
-
-def _best_share(question: Question, candidates: Sequence[Candidate]) -> float:
-    """The largest share of the question's terms that one text holds, 0..1, of the texts that the keyword arm likes most."""
-    terms = set(question.terms)
-    liked = heapq.nlargest(READ, (c for c in candidates if c.bm25 > 0), key=lambda c: c.bm25)
-    return max((len(terms & set(lexemes.analyse(c.text))) / len(terms) for c in liked), default=0.0)
 
 
 # The score ------------------------------------------------------------------------------------------------------------

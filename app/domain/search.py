@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from app.domain import question as questions
 from app.domain import rank
 from app.domain.question import Question
-from app.model import Caller, FilterNode, Hit, Vector
+from app.model import Caller, FilterNode, Hit, Memory, Vector
 from app.runtime import Runtime
 from app.store import memories as memory_store
 from app.store import scopes
@@ -39,6 +39,19 @@ async def run(rt: Runtime, caller: Caller, query: Query) -> list[Hit]:
     Deterministic: equal queries over equal memories give equal hits.
     Raises: EmbedderUnavailable, EmbedderRefused, DatabaseUnavailable.
     """
+    question, candidates = await gather(rt, caller, query)
+    ranked = rank.order(question, candidates, rank.model(rt.embedder.model))[: query.top_k]
+    kept = [found for found in ranked if found.score >= query.threshold]
+    if not kept:
+        return []
+    async with rt.db.acquire(caller.project.id) as conn:
+        memories = await memory_store.get_many(conn, caller.project.id, [found.candidate.id for found in kept])
+    # One that was deleted meanwhile is left out.
+    return [_hit(found, memories[found.candidate.id]) for found in kept if found.candidate.id in memories]
+
+
+async def gather(rt: Runtime, caller: Caller, query: Query) -> tuple[Question, list[rank.Candidate]]:
+    """Return the query as it was read, and what the arms found for it, in no order. Raises as `run`."""
     project_id = caller.project.id
     question = questions.read(query.text, now=query.reference_at or datetime.now(UTC))
     terms = {term for name_terms in question.names.values() for term in name_terms}
@@ -46,18 +59,12 @@ async def run(rt: Runtime, caller: Caller, query: Query) -> list[Hit]:
         scope_ids = await scopes.matching(conn, project_id, query.node)
         count, frequencies = await arms.frequencies(conn, project_id, scope_ids, terms)
     if count == 0:
-        return []
+        return question, []
     # No connection is held meanwhile.
     vector = await rt.embedder.embed_query(questions.for_embedding(question, count, frequencies))
     async with rt.db.acquire(project_id) as conn:
-        candidates = await _candidates(conn, project_id, scope_ids, query, question, vector, model=rt.embedder.model)
-        model = rank.model(rt.embedder.model)
-        ranked = [
-            found
-            for found in rank.order(question, candidates, model)[: query.top_k]
-            if found.score >= query.threshold
-        ]
-        return await _hits(conn, project_id, ranked)
+        found = await _candidates(conn, project_id, scope_ids, query, question, vector, model=rt.embedder.model)
+    return question, found
 
 
 async def _candidates(
@@ -101,16 +108,11 @@ async def _candidates(
     return made
 
 
-async def _hits(conn: Conn, project_id: int, ranked: Sequence[rank.Ranked]) -> list[Hit]:
-    memories = await memory_store.get_many(conn, project_id, [found.candidate.id for found in ranked])
-    return [
-        Hit(
-            memory=memories[found.candidate.id],
-            score=found.score,
-            semantic=found.candidate.cosine or 0.0,
-            bm25=found.candidate.bm25,
-            entity=found.candidate.entity,
-        )
-        for found in ranked
-        if found.candidate.id in memories  # deleted meanwhile
-    ]
+def _hit(found: rank.Ranked, memory: Memory) -> Hit:
+    return Hit(
+        memory=memory,
+        score=found.score,
+        semantic=found.candidate.cosine or 0.0,
+        bm25=found.candidate.bm25,
+        entity=found.candidate.entity,
+    )

@@ -14,16 +14,14 @@ from typing import Any, Protocol
 import httpx
 import numpy as np
 
-from app import config, errors, log
+from app import config, errors
 from app.model import Vector, Vectors
-
-_log = log.get("embedder")
 
 #: Texts in one call of the embedded model. Small, so that adds which run at the same time take turns.
 SUB_BATCH = 16
-#: Characters of a text that are embedded; about four windows of the model's 512 tokens. The model averages its windows,
-#: so a text of book length would cost minutes and mean nothing; its beginning says what it is about.
-HEAD_CHARS = 6000
+#: Characters of a text that are embedded, about one window of 512 tokens in English. The model would average the windows
+#: of a longer text: a book would cost minutes and mean nothing. Its beginning says what it is about.
+HEAD_CHARS = 2000
 #: Query vectors that are kept: an application asks the same question again when it pages, filters or retries.
 QUERY_CACHE = 1024
 #: What the engine's machine code needs; it checks nothing itself and would die with an illegal instruction.
