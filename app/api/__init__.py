@@ -8,7 +8,24 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fastapi import FastAPI
 
 from app import __version__
-from app.api import errors, events, layers, memories, openapi, orgs, projects, search, service, webhooks
+from app.api import (
+    batch,
+    entities,
+    errors,
+    events,
+    feedback,
+    layers,
+    legacy,
+    memories,
+    new_entities,
+    openapi,
+    orgs,
+    projects,
+    search,
+    service,
+    stats,
+    webhooks,
+)
 from app.runtime import Runtime
 
 ROUTERS = (
@@ -16,11 +33,22 @@ ROUTERS = (
     service.keyed,
     memories.adds,
     search.routes,
+    entities.first,  # before the routes of one memory, whose paths have a place for any word
     memories.routes,
     events.routes,
     orgs.routes,
     projects.routes,
     webhooks.routes,
+    batch.routes,
+    feedback.routes,
+    stats.routes,
+    legacy.adds,
+    legacy.first_lists,
+    legacy.second_lists,
+    legacy.searches,
+    new_entities.routes,
+    entities.routes,
+    entities.by_name,  # the last: their paths take everything that follows
 )
 DESCRIPTION = (
     "Long-term memory for AI applications. Add conversations, search what is worth remembering. "

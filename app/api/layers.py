@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import log
-from app.api import auth
+from app.api import auth, stats
 from app.api import errors as rendering
 
 _BARE = frozenset({b"/healthz", b"/readyz", b"/openapi.json"})  #: paths that are known without a slash at the end
@@ -65,6 +65,7 @@ class Requests:
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             await self._run(scope, watch)
             await auth.note_use(scope)
+            await stats.note_read(scope, watch.status)
 
     async def _run(self, scope: Scope, watch: _Watch) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import orjson
@@ -20,15 +20,17 @@ _NO_FILTERS = frozenset({"org_id", "project_id", "source"})
 _DELETE_FILTERS = (*OWNER_FIELDS, "metadata", "filters")
 
 
-def tree(settings: Settings, caller: Caller, body: schemas.Selection) -> FilterNode:
+def tree(settings: Settings, caller: Caller, body: schemas.Selection, *, owner_required: bool = True) -> FilterNode:
     """Return what a list or a search may see: its filters, scoped and narrowed.
 
+    `owner_required`: False for the second generation of routes, whose filters need not name an owner.
     Raises: InvalidRequest.
     """
     node = filters.parse(
         body.filters, max_depth=settings.max_filter_depth, max_conditions=settings.max_filter_conditions
     )
-    filters.require_owner(node)
+    if owner_required:
+        filters.require_owner(node)
     if caller.project.settings.null_scoping:
         node = filters.null_scoped(node)
     return filters.narrow(
@@ -41,8 +43,13 @@ def tree(settings: Settings, caller: Caller, body: schemas.Selection) -> FilterN
         show_expired=body.show_expired,
         latest_only=body.latest_only,
         include_merged=body.include_merged,
-        today=datetime.now(UTC).date(),
+        today=today(),
     )
+
+
+def today() -> date:
+    """Return the day by which expiration is measured."""
+    return datetime.now(UTC).date()
 
 
 def of_delete_all(settings: Settings, query: Sequence[tuple[str, str]]) -> tuple[FilterNode, dict[str, Any]]:
@@ -68,7 +75,7 @@ def of_delete_all(settings: Settings, query: Sequence[tuple[str, str]]) -> tuple
         )
     for name in ("metadata", "filters"):
         if name in given:
-            given[name] = _object(name, given[name])
+            given[name] = object_of(name, given[name])
     parts = [{name: value} for name, value in given.items() if name != "filters"]
     if "filters" in given:
         parts.append(given["filters"])
@@ -77,8 +84,11 @@ def of_delete_all(settings: Settings, query: Sequence[tuple[str, str]]) -> tuple
     return (And(nodes) if len(nodes) > 1 else nodes[0]), given
 
 
-def _object(name: str, text: str) -> dict[str, Any]:
-    """Read a parameter that is an object: JSON, or the way Python prints one, which its client sends."""
+def object_of(name: str, text: str) -> dict[str, Any]:
+    """Read a parameter that is an object: JSON, or the way Python prints one, which its client sends.
+
+    Raises: InvalidRequest.
+    """
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:

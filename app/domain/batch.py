@@ -46,9 +46,7 @@ async def update(
         # All scopes in the order of their ids, before the first change: two batches cannot wait for each other.
         await scopes.lock(conn, project_id, await memory_rows.scopes_of(conn, project_id, list(found)))
         changed = [
-            await memories.update(
-                conn, project_id, memory_id, edit.edit_of(change, made.get(memory_id, {}), event.id)
-            )
+            await memories.update(conn, project_id, memory_id, edit.edit_of(change, made.get(memory_id, {}), event.id))
             for memory_id, change in changes
         ]
         await events.record(conn, project_id, event.id, [edit.updated(memory) for memory in changed])

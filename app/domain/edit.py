@@ -111,9 +111,7 @@ async def reworded(rt: Runtime, changes: Sequence[tuple[Memory, Update]]) -> dic
     return await asyncio.to_thread(_analysed, new, vectors, rt.embedder.model)
 
 
-def _analysed(
-    new: Sequence[tuple[Memory, str, datetime]], vectors: Vectors, model: str
-) -> dict[UUID, dict[str, Any]]:
+def _analysed(new: Sequence[tuple[Memory, str, datetime]], vectors: Vectors, model: str) -> dict[UUID, dict[str, Any]]:
     return {
         memory.id: {
             "text": text,

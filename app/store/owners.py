@@ -16,7 +16,9 @@ _MEMORIES = """coalesce(CASE o.kind
     ELSE (SELECT sum(s.memory_count) FROM scopes s WHERE s.project_id = o.project_id AND s.run_id = o.name)
 END, 0)::bigint"""
 
-_COLUMNS = f"o.project_id, o.id, o.kind, o.name, o.title, o.metadata, o.created_at, o.updated_at, {_MEMORIES} AS memory_count"
+_COLUMNS = (
+    f"o.project_id, o.id, o.kind, o.name, o.title, o.metadata, o.created_at, o.updated_at, {_MEMORIES} AS memory_count"
+)
 
 _COUNTS = "SELECT kind, count(*) AS count FROM owners WHERE project_id = $1 GROUP BY kind"
 
