@@ -9,6 +9,8 @@ from datetime import date, datetime, time, timedelta
 from app.domain import dates_en, dates_zh, days, sentences
 from app.domain.days import Period, Tense
 
+_TENSE_WITHIN = 2000  #: characters; a longer text has no one tense
+
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
@@ -75,10 +77,12 @@ def _midnight(d: date, zone: object) -> datetime:
 
 
 def _tense_en(text: str) -> Tense:
+    text = text[:_TENSE_WITHIN]
     past, future = dates_en.PAST.search(text) is not None, dates_en.FUTURE.search(text) is not None
     return 0 if past == future else (-1 if past else 1)
 
 
 def _tense_zh(text: str) -> Tense:
+    text = text[:_TENSE_WITHIN]
     past, future = dates_zh.PAST.search(text) is not None, dates_zh.FUTURE.search(text) is not None
     return 0 if past == future else (-1 if past else 1)

@@ -132,7 +132,7 @@ def chinese(p: Period) -> str:
         case "around":
             return _chinese_day(p.anchor or s) + "前后"
         case "before":
-            return _chinese_day(p.anchor or last) + "之前不久"
+            return _chinese_day(p.anchor or last) + "前不久"
         case "now":
             return "截至" + _chinese_day(p.anchor or s)
         case "since":

@@ -17,6 +17,7 @@ from app.domain.conversation import Conversation
 from app.model import Fact, Message, Source
 
 JOINED = 240  #: characters up to which neighbouring statements of one message become one fact
+MACHINE_STATEMENTS = 6  #: of one message of an assistant that is no person; its long answers are mostly general advice
 LONGEST = sentences.LONGEST  #: characters up to which a statement joins the one that it depends on
 
 _MACHINES = frozenset(
@@ -33,7 +34,7 @@ _THIRD_PERSON = re.compile(
     r"(?:the|a|an|his|her|their|he|she|they|it|there|these|those|this|that|every|each|all|both|some|no)\b", re.I
 )
 _NAME_FIRST = re.compile(
-    r"[A-Z][\w'’-]+(?:\s(?:[A-Z][\w'’-]*|and|of|de|van|&)){0,4}\s(?:is|are|was|were|has|have|had|will|would|can|[a-z]+s|[a-z]+ed|went|got|said|told)\b"
+    r"\b[A-Z][\w'’-]{1,30}+(?:\s(?:[A-Z][\w'’-]{0,30}+|and|of|de|van|&)){0,4}\s(?:is|are|was|were|has|have|had|will|would|can|[a-z]{2,16}s|[a-z]{2,16}ed|went|got|said|told)\b"
 )
 _JUST_EN = re.compile(
     r"\b(?:I|we|[A-Z][a-z]{1,20}|he|she|they)(?:['’](?:ve|s)|\s(?:has|have))?\s(?:just|finally|recently)\s(?:[a-z]{2,18}ed|"
@@ -45,17 +46,19 @@ _ASSISTANT_EN = re.compile(
     r"(?:recommend|suggest|book|reserv|schedul|creat|sent|send|set|sav|add|order|cancel|updat|found|find|confirm|arrang|chose|"
     r"choos|decid|agree|promis|remind|not|prefer|advis|propos|pick|pa(?:id|y)|bought|buy|register|sign|submit|upload|fix|chang|"
     r"switch|moved?|mov|review|prepar|draft|track|turn|start|stop|enabl|disabl)\w{0,6}\b|"
-    r"\b(?:my|our)\s(?:recommendation|suggestion|advice|pick|choice)\b|\byou\s(?:should|could|might)\s(?:try|visit|read|watch|see|go|"
-    r"consider|check|start|take|use|get)\b|\b(?:we|you)\s(?:agreed|decided|settled|chose|planned|discussed)\b|"
-    r"\byour\s(?:[\w'’-]{1,20}\s){1,4}(?:is|are|was|has\sbeen|have\sbeen|will\sbe|expires?|starts?|arrives?|departs?)\b|"
-    r"\b(?:you\s(?:said|mentioned|told|like|love|prefer|live|work|have|are\s(?:allergic|vegetarian|vegan)))\b",
+    r"\b(?:my|our)\s(?:recommendation|suggestion|advice|pick|choice)\b|\b(?:we|you)\s(?:agreed|decided|settled|chose|planned)\b|"
+    r"^(?:your\s(?:[\w'’-]{1,20}\s){1,4}(?:is|are|was|has\sbeen|have\sbeen|will\sbe|expires?|starts?|arrives?|departs?)\b|"
+    r"(?:(?:so|as|since)\s)?you\s(?:like|love|prefer|live|work|are\s(?:allergic|vegetarian|vegan)))|\byou\s(?:said|mentioned|told\sme)\b",
     re.I,
+)
+_ADVICE_EN = re.compile(
+    r"\byou\s(?:should|could|might|can)\s(?:try|visit|read|watch|see|consider|check)\b[^.!?]{0,80}?(?:\s[A-Z]|[\"“*])"
 )
 _ASSISTANT_SELF = re.compile(r"\b(?:I\s(?:went|had|got|grew|moved|lived|worked|painted|bought|saw|met|used\sto)|my\s(?:wife|husband|kids?|son|daughter|"
                              r"mom|mum|dad|brother|sister|friend|family|dog|cat|job|boss|house|school|birthday))\b", re.I)  # fmt: skip
 _ASSISTANT_ZH = re.compile(
     r"(?:我|已|已经)(?:会|已经|已|刚刚|刚|们)?(?:为您|为你|帮您|帮你|给您|给你)?(?:推荐|建议|预订|预定|订好|订了|安排|创建|设置|发送|发了|保存|添加|下单|取消|更新|确认|选|决定|答应|提醒|预约|购买|修改|登记)|"
-    r"(?:可以|不妨|建议|推荐)(?:你|您)?(?:试试|看看|去|尝试|考虑|读|听|用|选)|(?:您|你)的.{1,12}(?:是|在|将|已|会)|(?:您|你)(?:说过|提到|喜欢|住在|对.{1,6}过敏)|推荐《|试试《"
+    r"(?:可以|不妨|建议)(?:你|您)?(?:试试|看看|尝试|考虑|读|听|用|选).{0,20}[《A-Za-z0-9]|(?:您|你)的.{1,12}(?:是|在|将|已|会)|(?:您|你)(?:说过|提到|喜欢|住在|对.{1,6}过敏)|推荐《|试试《"
 )
 _BOILERPLATE = re.compile(
     r"(?:I(?:['’]m|\sam)\s(?:sorry|glad|happy|here|just|an?\sAI|not\s(?:able|sure))|I\s(?:apologi[sz]e|understand|see|hope|can['’]t|cannot|don['’]t\shave)|"
@@ -135,6 +138,8 @@ def _message_facts(
     question: str | None,
 ) -> Iterator[Fact]:
     stated = _statements(message.content[offset:], speaker, names)
+    if not speaker.human:
+        stated = stated[:MACHINE_STATEMENTS]
     for number, group in enumerate(_groups(stated)):
         text = _tell(group, conversation, message, speaker)
         if number == 0 and question and group[0].start < 40 and sentences.length(" ".join(s.text for s in group)) < 6:
@@ -196,7 +201,7 @@ def _concerns_user(text: str, *, chinese: bool) -> bool:
         return _ASSISTANT_ZH.search(text) is not None
     if _BOILERPLATE.match(text):
         return False
-    return _ASSISTANT_EN.search(text) is not None or _ASSISTANT_SELF.search(text) is not None
+    return any(p.search(text) is not None for p in (_ASSISTANT_EN, _ADVICE_EN, _ASSISTANT_SELF))
 
 
 def _groups(stated: list[_Statement]) -> Iterator[list[_Statement]]:

@@ -134,6 +134,11 @@ _MY_THING = re.compile(
     r"\b(?:my|our)\s(?:[a-z][\w'’-]{0,20}\s){1,5}?(?:to|in|on|at|with|for|from|near|about|of|called|named|,)?\s?"
     r"(?:[A-Z][\w'’-]{1,30}|\d[\w:,.]{0,12})[^?.!,;]{0,80}"
 )
+_ASKS_LATER = re.compile(
+    r",\s(?:and\s|so\s|but\s)?(?:(?:can|could|would|will)\s(?:you|anyone)|(?:what|how|which|where)\s(?:should|do|can|could|would)|any\s(?:ideas|tips|advice))\b",
+    re.I,
+)
+_JOINT = re.compile(r"^(?:and|but|so|also|then|or)\s(?:also\s|then\s)?", re.I)
 _TAG = re.compile(
     r",\s(?:right|huh|eh|ok|okay|(?:is|are|do|does|did|was|were|has|have|can|could|would|will)(?:n['’]t)?\s(?:i|you|he|she|it|they|we))\s?\?{1,3}$",
     re.I,
@@ -150,9 +155,10 @@ def statements(text: str, names: Collection[str] = ()) -> list[str]:
         return []
     if _STANDING_ORDER.match(body) and not body.rstrip().endswith("?"):
         return [body]
-    asks, orders = is_question(body), _ORDER.match(body) is not None
+    bare = _JOINT.sub("", body, count=1)
+    asks, orders = is_question(bare), _ORDER.match(bare) is not None
     if not asks and not orders:
-        return [body]
+        return (_inside(body) if _ASKS_LATER.search(body) else []) or [body]
     return _inside(body)
 
 

@@ -76,11 +76,17 @@ def split(text: str) -> list[Sentence]:
     clean = prose(text)
     for number, (start, end) in enumerate(_lines(clean)):
         head = _BULLET.match(clean, start, end)
-        bullet = head is not None and bool(head.group().strip())
+        mark = head.group().strip() if head else ""
+        bullet = bool(mark) and not mark.startswith("#")
         begin = head.end() if head else start
         for a, b in _breaks(clean, begin, end):
-            found += [Sentence(" ".join(clean[x:y].split()), x, y, number, bullet) for x, y in _cut(clean, a, b)]
+            found += [Sentence(_plain(clean[x:y]), x, y, number, bullet) for x, y in _cut(clean, a, b)]
     return [s for s in found if s.text]
+
+
+def _plain(text: str) -> str:
+    """Return `text` with single spaces and without marks of bold type."""
+    return " ".join(text.replace("**", "").replace("__", "").split())
 
 
 def _is_code(line: str) -> bool:
