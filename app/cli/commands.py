@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from app import __version__, config, log
+from app.cli import member, org, project
 from app.config import Settings
 
 cli = typer.Typer(
@@ -21,7 +22,14 @@ cli = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 keys_cli = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True, rich_markup_mode=None)
+cli.add_typer(org.cli, name="org")
+cli.add_typer(project.cli, name="project")
+cli.add_typer(member.cli, name="member")
 cli.add_typer(keys_cli, name="keys")
+
+KeyProject = Annotated[
+    str | None, typer.Option("--project", help="Id or name of the project; the default one if absent.")
+]
 
 
 def _version(wanted: bool) -> None:
@@ -150,32 +158,38 @@ def openapi() -> None:
 @keys_cli.command("create")
 def create_key(
     name: Annotated[str, typer.Option(help="What the key is for; shown by `memoryd keys list`.")] = "default",
+    role: Annotated[
+        Literal["owner", "member"],
+        typer.Option(help="An owner's key may also make, change and delete the projects of its organization."),
+    ] = "owner",
+    of: KeyProject = None,
 ) -> None:
     """Make an API key and print it. It is shown only this once."""
     from app.cli import keys
 
-    print(asyncio.run(keys.create(_settings(connected=True), name)))
+    print(asyncio.run(keys.create(_settings(connected=True), name, role=role, project=of)))
 
 
 @keys_cli.command("list")
-def list_keys() -> None:
-    """List the API keys: id, beginning, name, and when each was made, used last, and revoked."""
+def list_keys(of: KeyProject = None) -> None:
+    """List the API keys: id, beginning, name, role, and when each was made, used last, and revoked."""
     from app.cli import keys
 
-    for key in asyncio.run(keys.list_all(_settings(connected=True))):
+    for key in asyncio.run(keys.list_all(_settings(connected=True), project=of)):
         used = f"used {_day(key.last_used_at)}" if key.last_used_at else "never used"
         revoked = f", revoked {_day(key.revoked_at)}" if key.revoked_at else ""
-        print(f"{key.id}  {key.prefix}…  {key.name}  (made {_day(key.created_at)}, {used}{revoked})")
+        print(f"{key.id}  {key.prefix}…  {key.name}  {key.role}  (made {_day(key.created_at)}, {used}{revoked})")
 
 
 @keys_cli.command("revoke")
 def revoke_key(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="The id that `memoryd keys list` shows.")],
+    of: KeyProject = None,
 ) -> None:
     """Make an API key useless. Every process follows within seconds."""
     from app.cli import keys
 
-    key = asyncio.run(keys.revoke(_settings(connected=True), key_id))
+    key = asyncio.run(keys.revoke(_settings(connected=True), key_id, project=of))
     print(f"Revoked {key.prefix}… ({key.name}).")
 
 

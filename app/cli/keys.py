@@ -1,43 +1,48 @@
-"""The API keys of the default project, for people at a shell."""
+"""The API keys of a project, for people at a shell."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
 from app import errors
+from app.cli import chosen
 from app.config import Settings
 from app.domain import access
-from app.model import ApiKey
+from app.model import ApiKey, KeyRole
 from app.runtime import open_runtime
 
 CONNECTION = "connection"  #: name of the key in connection.json; each start makes it anew
 
 
-async def create(settings: Settings, name: str) -> str:
-    """Return a new key's secret. On an empty database it is the first key."""
+async def create(settings: Settings, name: str, *, role: KeyRole = "owner", project: str | None = None) -> str:
+    """Return a new key's secret. On an empty database it is the first key.
+
+    `project`: id or name; None: the default project.
+    """
     async with open_runtime(settings, llm=False, embedder=False, queue=False) as rt:
-        first = await access.bootstrap(rt)
-        if first.secret is not None:
-            return first.secret
-        _, secret = await access.create_key(rt, first.project, name=name)
+        if project is None:
+            first = await access.bootstrap(rt, role=role)
+            if first.secret is not None:
+                return first.secret
+        _, secret = await access.create_key(rt, await chosen.project(rt, project), name=name, role=role)
         return secret
 
 
-async def list_all(settings: Settings) -> list[ApiKey]:
-    """Return all keys, oldest first."""
+async def list_all(settings: Settings, *, project: str | None = None) -> list[ApiKey]:
+    """Return all keys of a project, oldest first."""
     async with open_runtime(settings, llm=False, embedder=False, queue=False) as rt:
-        return await access.list_keys(rt, (await access.bootstrap(rt)).project)
+        return await access.list_keys(rt, await chosen.project(rt, project))
 
 
-async def revoke(settings: Settings, text: str) -> ApiKey:
+async def revoke(settings: Settings, text: str, *, project: str | None = None) -> ApiKey:
     """Make the key useless that has this id.
 
     Raises: NotFound, InvalidRequest.
     """
     async with open_runtime(settings, llm=False, embedder=False, queue=False) as rt:
-        project = (await access.bootstrap(rt)).project
-        key = _chosen(await access.list_keys(rt, project), text)
-        await access.revoke_key(rt, project, key.id)
+        of = await chosen.project(rt, project)
+        key = _chosen(await access.list_keys(rt, of), text)
+        await access.revoke_key(rt, of, key.id)
         return key
 
 

@@ -117,21 +117,39 @@ async def note_use(rt: Runtime, caller: Caller) -> None:
         await keys.touch(conn, caller.project.id, caller.key_id)
 
 
-async def bootstrap(rt: Runtime) -> Bootstrap:
-    """Make sure that there is a project, and a key of it. Safe to repeat, and to run in several processes at once."""
+async def default_project(rt: Runtime) -> Project:
+    """Return the installation's own project: the first one of the first organization. Raises: NotFound."""
+    async with rt.db.acquire(None) as conn:
+        found = await _find_default(conn)
+    if found is None:
+        raise errors.NotFound("There is no project yet; `memoryd keys create` makes the first one, with a key.")
+    return found
+
+
+async def bootstrap(rt: Runtime, *, role: KeyRole = "owner") -> Bootstrap:
+    """Make sure that there is a project, and a key of it. Safe to repeat, and to run in several processes at once.
+
+    `role`: of the key, if it is made now.
+    """
     async with rt.db.transaction(None) as conn:
         await orgs.lock_directory(conn)
         project = await _default_project(conn, rt)
         if await keys.list_for(conn, project.id):
             return Bootstrap(project, None)
-        _, secret = await _insert_key(conn, project, "first key")
+        _, secret = await _insert_key(conn, project, "first key", role)
     return Bootstrap(project, secret)
 
 
+async def _find_default(conn: Conn) -> Project | None:
+    organization = await orgs.oldest_organization(conn)
+    existing = [] if organization is None else await orgs.list_projects(conn, organization)
+    return existing[0] if existing else None
+
+
 async def _default_project(conn: Conn, rt: Runtime) -> Project:
-    existing = await orgs.list_projects(conn)
-    if existing:
-        return next((project for project in existing if project.name == DEFAULT_PROJECT), existing[0])
+    existing = await _find_default(conn)
+    if existing is not None:
+        return existing
     organization = await orgs.insert_organization(conn, name=DEFAULT_ORGANIZATION)
     settings = ProjectSettings(compatibility=rt.settings.compatibility)
     project = await orgs.insert_project(conn, organization.id, name=DEFAULT_PROJECT, settings=settings)

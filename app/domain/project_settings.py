@@ -178,6 +178,21 @@ READERS: dict[str, Callable[[object], Any]] = {
     "active_prompt_profile": _anything,
 }
 
+_TEXTS = frozenset(name for name, reader in READERS.items() if reader in (named, _text, _day, _compatibility))
+
+
+def from_text(name: str, text: str) -> Any:
+    """Return what a person who typed `text` means for a setting: JSON, unless the setting is itself a text."""
+    if text == "null":
+        return None
+    if name in _TEXTS:
+        return text
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
 #: What null takes back to its default; for the others null is as good as absent.
 NULLABLE = frozenset(READERS) - {"name", "compatibility", "multilingual", "decay", "split_by_attribution"}
 _OWN = frozenset(field.name for field in fields(ProjectSettings))

@@ -149,6 +149,12 @@ async def projects(rt: Runtime, caller: Caller | None, org_id: str) -> list[Proj
     return [view for view in views if view.project.id == caller.project.id]
 
 
+async def all_projects(rt: Runtime) -> list[Project]:
+    """Return the projects of all organizations, oldest first; for the operator alone."""
+    async with rt.db.acquire(None) as conn:
+        return await orgs.list_projects(conn)
+
+
 async def project(rt: Runtime, caller: Caller | None, org_id: str, project_id: str) -> ProjectView:
     """Return one project. Raises: NotFound."""
     async with rt.db.acquire(None) as conn:
