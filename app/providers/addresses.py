@@ -18,6 +18,7 @@ RESOLVE_S = 3.0  #: longest wait for the name servers
 _NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
+        "192.0.0.0/24",                         # protocol assignments, RFC 6890; Python's table has parts of it
         "64:ff9b::/96", "64:ff9b:1::/48",       # NAT64, RFC 6052 and 8215
         "2002::/16", "192.88.99.0/24",          # 6to4, RFC 3056 and 7526
         "2001::/32",                            # Teredo, RFC 4380
