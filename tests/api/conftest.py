@@ -86,7 +86,9 @@ class Conformity:
         path = request.url.raw_path.split(b"?")[0].decode()
         path = "/" + path.lstrip("/")
         for template, operations in self._paths.items():
-            pattern = re.sub(r"\{[^}]+\}", "[^/]+", template.rstrip("/")) + "/?"
+            # The kinds of entities are no ids of memories: /v1/memories/user/history/ is the user "history".
+            pattern = template.rstrip("/").replace("{memory_id}", "(?!(?:user|agent|app|run)/)[^/]+")
+            pattern = re.sub(r"\{[^}]+\}", "[^/]+", pattern) + "/?"
             if re.fullmatch(pattern, path) and request.method.lower() in operations:
                 return operations[request.method.lower()]
         return None

@@ -87,7 +87,11 @@ async def test_update_can_clear_a_date_and_set_a_time(client: httpx.AsyncClient)
 async def test_one_entry_that_cannot_be_done_leaves_all_as_they_were(
     client: httpx.AsyncClient, entry: Any, status: int, words: str
 ) -> None:
-    ids = {"one": await add(client, "A"), "two": await add(client, "B"), "fixed": await add(client, "C", immutable=True)}
+    ids = {
+        "one": await add(client, "A"),
+        "two": await add(client, "B"),
+        "fixed": await add(client, "C", immutable=True),
+    }
     if isinstance(entry, dict) and isinstance(entry.get("memory_id"), str):
         entry = {**entry, "memory_id": entry["memory_id"].format(**ids)}
     answer = await update(client, {"memory_id": ids["one"], "text": "new A"}, entry)
@@ -222,7 +226,11 @@ async def test_feedback_is_set_replaced_and_taken_back(client: httpx.AsyncClient
         ({"feedback": "POSITIVE"}, 400, "Invalid memory_id"),
         ({"memory_id": str(uuid4()), "feedback": "POSITIVE"}, 404, "Memory not found!"),
         ({"memory_id": str(uuid4()), "feedback": None}, 404, "Memory not found!"),
-        ({"memory_id": "{one}", "feedback": "GREAT"}, 400, "feedback must be POSITIVE, NEGATIVE, VERY_NEGATIVE or null."),
+        (
+            {"memory_id": "{one}", "feedback": "GREAT"},
+            400,
+            "feedback must be POSITIVE, NEGATIVE, VERY_NEGATIVE or null.",
+        ),
         ({"memory_id": "{one}", "feedback": 1}, 400, "feedback must be"),
         ({"memory_id": "{one}", "feedback": "POSITIVE", "feedback_reason": 5}, 400, "feedback_reason"),
     ],
