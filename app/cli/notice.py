@@ -14,7 +14,7 @@ _FACT = {
     "user_id": "alice",
     "messages": [{"role": "user", "content": "I moved to Lisbon, and I am allergic to peanuts."}],
 }
-_QUESTION = {"query": "What can Alice not eat?", "filters": {"user_id": "alice"}}
+_QUESTION = {"query": "What is Alice allergic to?", "filters": {"user_id": "alice"}}
 
 
 def ready(settings: Settings, *, url: str, secret: str, first: bool) -> str:

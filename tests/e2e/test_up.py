@@ -32,6 +32,7 @@ class Running:
         self.port = port
         self.connection = data / "connection.json"
         self.output = data.parent / "output.txt"
+        self.stale = self._connection_text()  # a killed one could not remove its own
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 command("up"), env=environment(data, port), cwd=ROOT, stdout=output, stderr=output
@@ -39,10 +40,18 @@ class Running:
 
     def wait_ready(self) -> Running:
         assert process.wait_until(
-            lambda: self.connection.exists() or self.process.poll() is not None, timeout_s=START_S, tick=process.no_tick
+            lambda: self._connection_text() not in ("", self.stale) or self.process.poll() is not None,
+            timeout_s=START_S,
+            tick=process.no_tick,
         )
         assert self.process.poll() is None, self.output.read_text()
         return self
+
+    def _connection_text(self) -> str:
+        try:
+            return self.connection.read_text()
+        except FileNotFoundError:
+            return ""
 
     def client(self) -> httpx.Client:
         found = json.loads(self.connection.read_text())
@@ -255,6 +264,7 @@ def test_data_outlives_a_stop_and_a_kill_that_leaves_no_process_behind(tmp_path:
         assert len(family) > 5
         second.end(signal.SIGKILL)
         assert process.wait_until(lambda: not any(map(exists, family)), timeout_s=60, tick=process.no_tick)
+        assert second.connection.exists()
 
         third = Running(data, port)
         cleanup.callback(third.end)
