@@ -9,7 +9,7 @@ from app import errors
 from app.domain import edit, remember
 from app.model import Caller, Memory
 from app.runtime import Runtime
-from app.store import events, memories, memory_rows, scopes
+from app.store import events, memories
 from app.store.db import Conn
 
 LIMIT = 1000  #: memories in one request, as on the hosted platform
@@ -43,12 +43,8 @@ async def update(
             return len(event.results)
         if made:
             await remember.know_model(rt, conn)
-        # All scopes in the order of their ids, before the first change: two batches cannot wait for each other.
-        await scopes.lock(conn, project_id, await memory_rows.scopes_of(conn, project_id, list(found)))
-        changed = [
-            await memories.update(conn, project_id, memory_id, edit.edit_of(change, made.get(memory_id, {}), event.id))
-            for memory_id, change in changes
-        ]
+        edits = {memory_id: edit.edit_of(change, made.get(memory_id, {}), event.id) for memory_id, change in changes}
+        changed = await memories.update_many(conn, project_id, edits)
         await events.record(conn, project_id, event.id, [edit.updated(memory) for memory in changed])
     return len(changed)
 

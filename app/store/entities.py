@@ -57,12 +57,12 @@ async def linked_to(conn: Conn, project_id: int, memory_ids: Collection[UUID]) -
     return [row["entity_id"] for row in await conn.fetch(_LINKED, project_id, list(memory_ids))]
 
 
-_UNLINK = "DELETE FROM memory_entities WHERE project_id = $1 AND memory_id = $2"
+_UNLINK = "DELETE FROM memory_entities WHERE project_id = $1 AND memory_id = ANY($2::uuid[])"  # memory_entities_memory
 
 
-async def unlink(conn: Conn, project_id: int, memory_id: UUID) -> None:
-    """Forget what a memory mentions."""
-    await conn.execute(_UNLINK, project_id, memory_id)
+async def unlink(conn: Conn, project_id: int, memory_ids: Collection[UUID]) -> None:
+    """Forget what memories mention."""
+    await conn.execute(_UNLINK, project_id, list(memory_ids))
 
 
 _DELETE_UNMENTIONED = """

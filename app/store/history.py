@@ -33,13 +33,22 @@ async def record_added(
 
 
 async def record_updated(
-    conn: Conn, project_id: int, old: Memory, *, input: Sequence[dict[str, Any]], event_id: UUID | None
+    conn: Conn, project_id: int, changed: Iterable[tuple[Memory, Sequence[dict[str, Any]], UUID | None]]
 ) -> None:
-    """Note that the memory, which was `old`, was changed to what its row holds now."""
-    row = {
-        "id": uuid7(), "memory_id": old.id, "event": "UPDATE", "old_text": old.text, "input": input, "event_id": event_id,
-    }  # fmt: skip
-    await conn.execute(_INSERT, project_id, [row])
+    """Note that memories were changed to what their rows hold now: (as it was, messages that changed it, event id)."""
+    rows = [
+        {
+            "id": uuid7(),
+            "memory_id": old.id,
+            "event": "UPDATE",
+            "old_text": old.text,
+            "input": said,
+            "event_id": event_id,
+        }
+        for old, said, event_id in changed
+    ]
+    if rows:
+        await conn.execute(_INSERT, project_id, rows)
 
 
 _INSERT_DELETED = """

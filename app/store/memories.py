@@ -7,7 +7,7 @@ order of their ids. So no two changes of a scope mix, and none deadlock.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import Enum
@@ -169,48 +169,85 @@ def _growth(added: Sequence[NewMemory], terms: dict[UUID, dict[str, int]]) -> di
 
 
 async def update(conn: Conn, project_id: int, memory_id: UUID, edit: MemoryEdit) -> Memory:
-    """Change one memory in the caller's transaction and return it as it is now.
+    """Change one memory in the caller's transaction and return it as it is now. As `update_many`."""
+    return (await update_many(conn, project_id, {memory_id: edit}))[0]
 
-    A change of text or metadata is a row of its history.
-    Raises: MemoryNotFound; Conflict when another memory of the scope has the new text already.
+
+async def update_many(conn: Conn, project_id: int, edits: Mapping[UUID, MemoryEdit]) -> list[Memory]:
+    """Change memories in the caller's transaction and return them as they are now, in the order of `edits`.
+
+    A change of text or metadata is a row of a memory's history.
+    Raises: MemoryNotFound; Conflict when a memory of the scope has a new text already.
     """
-    await scopes.lock(conn, project_id, await memory_rows.scopes_of(conn, project_id, [memory_id]))
-    old = await get(conn, project_id, memory_id)
-    terms = None
-    if edit.text is not UNSET:
-        terms = {} if edit.terms is UNSET else memory_index.fitting(edit.terms)
-        await _reword(conn, old, edit, terms)
-    changes = {name: value for name in _COLUMNS if (value := getattr(edit, name)) is not UNSET}
-    new = await memory_rows.write(
-        conn, project_id, replace(old, **changes), with_metadata="metadata" in changes, lexemes=terms
-    )
-    if (old.text, old.metadata) != (new.text, new.metadata):
-        await history.record_updated(conn, project_id, old, input=edit.input, event_id=edit.event_id)
-    return new
+    await scopes.lock(conn, project_id, await memory_rows.scopes_of(conn, project_id, edits))
+    found = await get_many(conn, project_id, edits)
+    if len(found) < len(edits):
+        raise errors.MemoryNotFound
+    terms = {
+        memory_id: {} if edit.terms is UNSET else memory_index.fitting(edit.terms)
+        for memory_id, edit in edits.items()
+        if edit.text is not UNSET
+    }
+    await _reword(conn, project_id, [(found[memory_id], edits[memory_id]) for memory_id in terms], terms)
+    written = []
+    for memory_id, edit in edits.items():
+        changes = {name: value for name in _COLUMNS if (value := getattr(edit, name)) is not UNSET}
+        new = replace(found[memory_id], **changes)
+        written.append(
+            await memory_rows.write(
+                conn, project_id, new, with_metadata="metadata" in changes, lexemes=terms.get(memory_id)
+            )
+        )
+    changed = [
+        (old, edits[old.id].input, edits[old.id].event_id)
+        for new in written
+        if ((old := found[new.id]).text, old.metadata) != (new.text, new.metadata)
+    ]
+    await history.record_updated(conn, project_id, changed)
+    return written
 
 
 _COLUMNS = ("text", "hash", "metadata", "categories", "expiration_date", "created_at")
 
-_TERM_COUNT = "SELECT term_count FROM memories WHERE project_id = $1 AND id = $2"
+_TERM_COUNTS = "SELECT id, term_count FROM memories WHERE project_id = $1 AND id = ANY($2::uuid[])"
 
 
-async def _reword(conn: Conn, old: Memory, edit: MemoryEdit, terms: dict[str, int]) -> None:
-    """Replace what finds `old` by what finds its new text; the row itself is written afterwards."""
-    if edit.hash is UNSET or edit.embedding is UNSET or edit.model is UNSET or edit.entities is UNSET:
-        raise ValueError("a new text needs its hash, embedding, model, terms and entities")
-    project_id, scope_id = old.project_id, old.scope_id
-    if edit.hash != old.hash and await known_hashes(conn, project_id, [(scope_id, edit.hash)]):
-        raise errors.Conflict("Another memory of the same owners has this text already.")
-    await memory_index.delete_vectors(conn, project_id, old.id)
-    await memory_index.insert_vectors(conn, project_id, [(scope_id, old.id, edit.embedding)], model=edit.model)
-    before: int = await conn.fetchval(_TERM_COUNT, project_id, old.id)
-    await memory_index.delete_terms(conn, project_id, [old.id])
-    await memory_index.insert_terms(conn, project_id, [(scope_id, old.id, terms)])
-    await scopes.count(conn, project_id, {scope_id: (0, sum(terms.values()) - before)})
-    mentioned = await entities.linked_to(conn, project_id, [old.id])
-    await entities.unlink(conn, project_id, old.id)
-    await entities.link(conn, project_id, [(scope_id, old.id, edit.entities)])
+async def _reword(
+    conn: Conn, project_id: int, pairs: Sequence[tuple[Memory, MemoryEdit]], terms: Mapping[UUID, dict[str, int]]
+) -> None:
+    """Replace what finds each memory by what finds its new text; the rows themselves are written afterwards."""
+    if not pairs:
+        return
+    ids = [old.id for old, _ in pairs]
+    vectors: dict[str, list[tuple[int, UUID, Vector]]] = defaultdict(list)
+    mentions = []
+    for old, edit in pairs:
+        if edit.hash is UNSET or edit.embedding is UNSET or edit.model is UNSET or edit.entities is UNSET:
+            raise ValueError("a new text needs its hash, embedding, model, terms and entities")
+        vectors[edit.model].append((old.scope_id, old.id, edit.embedding))
+        mentions.append((old.scope_id, old.id, edit.entities))
+    await _refuse_known(conn, project_id, pairs)
+    await memory_index.delete_vectors(conn, project_id, ids)
+    for model, rows in vectors.items():
+        await memory_index.insert_vectors(conn, project_id, rows, model=model)
+    before = {row["id"]: row["term_count"] for row in await conn.fetch(_TERM_COUNTS, project_id, ids)}
+    await memory_index.delete_terms(conn, project_id, ids)
+    await memory_index.insert_terms(conn, project_id, [(old.scope_id, old.id, terms[old.id]) for old, _ in pairs])
+    growth: dict[int, int] = defaultdict(int)
+    for old, _ in pairs:
+        growth[old.scope_id] += sum(terms[old.id].values()) - before[old.id]
+    await scopes.count(conn, project_id, {scope_id: (0, by) for scope_id, by in growth.items()})
+    mentioned = await entities.linked_to(conn, project_id, ids)
+    await entities.unlink(conn, project_id, ids)
+    await entities.link(conn, project_id, mentions)
     await entities.delete_unmentioned(conn, project_id, mentioned)
+
+
+async def _refuse_known(conn: Conn, project_id: int, pairs: Sequence[tuple[Memory, MemoryEdit]]) -> None:
+    """Raise Conflict when a new text is one that its scope has, or that two memories of a scope would have."""
+    new = [(old.scope_id, str(edit.hash)) for old, edit in pairs if edit.hash != old.hash]
+    if len(set(new)) < len(new) or await known_hashes(conn, project_id, new):
+        raise errors.Conflict("Another memory of the same owners has this text already.")
 
 
 # Deleting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
 from pgvector import HalfVector
@@ -37,12 +37,14 @@ async def insert_vectors(
     await conn.execute(_INSERT_VECTORS, project_id, model, scopes, ids, embeddings)
 
 
-_DELETE_VECTORS = "DELETE FROM memory_vectors WHERE project_id = $1 AND memory_id = $2"  # memory_vectors_memory
+_DELETE_VECTORS = """
+DELETE FROM memory_vectors WHERE project_id = $1 AND memory_id = ANY($2::uuid[])        -- index memory_vectors_memory
+"""
 
 
-async def delete_vectors(conn: Conn, project_id: int, memory_id: UUID) -> None:
-    """Delete the memory's vectors of every model."""
-    await conn.execute(_DELETE_VECTORS, project_id, memory_id)
+async def delete_vectors(conn: Conn, project_id: int, memory_ids: Collection[UUID]) -> None:
+    """Delete the vectors of memories, of every model."""
+    await conn.execute(_DELETE_VECTORS, project_id, list(memory_ids))
 
 
 _INSERT_TERMS = """

@@ -79,7 +79,7 @@ async def test_first_add_waits_for_the_outcome_when_it_is_asked_to(
 
 async def _work(runtime: Runtime, queue: fakes.RecordingQueue) -> None:
     async with asyncio.timeout(30):
-        while not queue.rung:
+        while not queue.rung:  # noqa: ASYNC110 - the other side is a request
             await asyncio.sleep(0.01)
     await queue.drain(runtime)
 
