@@ -23,6 +23,13 @@ class Finding:
     text: str  # what works, or what does not and what to do
 
 
+_HINTS = {
+    "redis": " Start the server of REDIS_URL, or correct the address.",
+    "model": " Start its server, or correct MEMORYD_LLM_BASE_URL, _MODEL and _API_KEY; unset, facts are found by rules.",
+    "embedder": " Start its server, or correct MEMORYD_EMBEDDER_BASE_URL, _MODEL and _API_KEY.",
+}
+
+
 async def examine(settings: Settings) -> AsyncIterator[Finding]:
     """Yield a finding for each part, as soon as it is known."""
     try:
@@ -41,7 +48,9 @@ async def _examined(part: str, look: Callable[[], Awaitable[str]]) -> Finding:
     try:
         return Finding(part, True, await look())
     except errors.AppError as error:
-        return Finding(part, False, error.message)
+        # A SetupError says by itself what to do.
+        hint = "" if isinstance(error, errors.SetupError) else _HINTS.get(part, "")
+        return Finding(part, False, error.message + hint)
 
 
 async def _database(settings: Settings) -> AsyncIterator[Finding]:
@@ -57,7 +66,7 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
         return
     try:
         version = conn.get_server_version()
-        yield Finding("database", True, f"PostgreSQL {version.major}.{version.minor}")
+        yield Finding("database", True, f"PostgreSQL {version.major}.{version.micro}")
         yield await _examined("extensions", lambda: _extensions(conn))
         yield await _examined("migrations", lambda: _migrations(conn))
     finally:
