@@ -10,6 +10,7 @@ _EVENTS = "DELETE FROM events WHERE project_id = $1"
 _LINKS = "DELETE FROM memory_entities WHERE project_id = $1"
 _SOURCES = "DELETE FROM memory_sources WHERE project_id = $1"
 _VECTORS = "DELETE FROM memory_vectors WHERE project_id = $1"
+_FEEDBACK = "DELETE FROM feedback WHERE project_id = $1"
 _ENTITIES = "DELETE FROM entities WHERE project_id = $1"
 _MEMORIES = "DELETE FROM memories WHERE project_id = $1"
 _MESSAGES = "DELETE FROM messages WHERE project_id = $1"
@@ -17,7 +18,7 @@ _HISTORY = "DELETE FROM history WHERE project_id = $1"
 _PROJECT = "DELETE FROM projects WHERE id = $1 RETURNING id"  # takes with it whatever refers to it, stragglers too
 _TERMS = "DELETE FROM terms WHERE project_id = $1"  # refer to nothing, and are written by nobody now
 
-_IN_ORDER = (_EVENTS, _LINKS, _SOURCES, _VECTORS, _ENTITIES, _MEMORIES, _MESSAGES, _HISTORY)
+_IN_ORDER = (_EVENTS, _LINKS, _SOURCES, _VECTORS, _FEEDBACK, _ENTITIES, _MEMORIES, _MESSAGES, _HISTORY)
 _WAIT_S = 600.0  #: for one table; a million rows take about a minute
 
 
