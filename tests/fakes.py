@@ -71,11 +71,15 @@ class FakeLLM:
     def __init__(self, answers: Iterable[Any] = ()) -> None:
         self.answers = list(answers)
         self.calls: list[tuple[str, str, str]] = []  # name, system prompt, user prompt
+        self.images: list[Any] = []  # of all calls
 
-    async def complete_json(self, system: str, user: str, *, schema: dict[str, Any], name: str) -> Any:
+    async def complete_json(
+        self, system: str, user: str, *, schema: dict[str, Any], name: str, images: Sequence[Any] = ()
+    ) -> Any:
         """Return the next scripted answer."""
         assert schema, "a call without a schema"
         self.calls.append((name, system, user))
+        self.images += images
         await asyncio.sleep(0)  # a real model never answers before the loop has turned once
         assert self.answers, f"unexpected call of the model: {name}"
         answer = self.answers.pop(0)

@@ -31,7 +31,7 @@ class Form:
     temperature: bool = True  # false: the endpoint's own; reasoning models take no other
 
     def body(
-        self, model: str, talk: list[dict[str, str]], schema: dict[str, Any] | None, name: str, *, limited: bool
+        self, model: str, talk: list[dict[str, Any]], schema: dict[str, Any] | None, name: str, *, limited: bool
     ) -> dict[str, Any]:
         """Return the request. `schema` None: any text will do. `limited` false: as long an answer as the endpoint gives."""
         body: dict[str, Any] = {"model": model, "messages": talk, "stream": False}

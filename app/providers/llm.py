@@ -6,10 +6,11 @@ import asyncio
 import ipaddress
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx
 
@@ -29,6 +30,21 @@ _WHY = {
 }
 
 _log = log.get("memoryd.llm")
+
+Talk: TypeAlias = list[dict[str, Any]]  #: turns, oldest first: role, and content as text or parts
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture for a model that sees."""
+
+    url: str  # a data: URL, so that the endpoint fetches nothing
+    detail: str | None = None  # how closely to look: low, high, auto
+
+    def part(self) -> dict[str, Any]:
+        """Return the picture as a part of a turn."""
+        shown = {"url": self.url} if self.detail is None else {"url": self.url, "detail": self.detail}
+        return {"type": "image_url", "image_url": shown}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +104,18 @@ class ChatModel:
         """Have the model say a word. Raises: ModelUnavailable, ModelRefused."""
         await self._ask([{"role": "user", "content": "Reply with the word: ready"}], None, "check", limited=True)
 
-    async def complete_json(self, system: str, user: str, *, schema: dict[str, Any], name: str) -> Any:
+    async def complete_json(
+        self, system: str, user: str, *, schema: dict[str, Any], name: str, images: Sequence[Image] = ()
+    ) -> Any:
         """Return the model's answer as an object that has what `schema` requires at its top level.
 
         What is inside its lists is for the caller to check. An answer of no use is asked for once more, with the reason.
-        Raises: ModelUnavailable; ModelRefused, whose `details["reason"]` is empty, cut, no_json, wrong_shape or refused.
+        `images` go with the user's turn, for models that see.
+        Raises: ModelUnavailable; ModelRefused, whose `details["reason"]` is empty, cut, no_json, wrong_shape or refused;
+        refused by the endpoint, also with its `details["status"]`.
         """
-        talk = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        asked = [{"type": "text", "text": user}, *map(Image.part, images)] if images else user
+        talk: Talk = [{"role": "system", "content": system}, {"role": "user", "content": asked}]
         first = await self._ask(talk, schema, name, limited=True)
         reading = await self._read(first, schema)
         if reading.whole:
@@ -117,7 +138,7 @@ class ChatModel:
         return await asyncio.to_thread(answers.read, answer.content, schema, cut=answer.cut)
 
     async def _ask(
-        self, talk: list[dict[str, str]], schema: dict[str, Any] | None, name: str, *, limited: bool
+        self, talk: Talk, schema: dict[str, Any] | None, name: str, *, limited: bool
     ) -> _Answer:
         """Send one request, in simpler forms when the endpoint does not take the richer ones."""
         form = self._form
@@ -160,7 +181,7 @@ class ChatModel:
         except (ValueError, RecursionError):
             return response, None
 
-    def _answer(self, response: httpx.Response, payload: Any, talk: list[dict[str, str]]) -> _Answer:
+    def _answer(self, response: httpx.Response, payload: Any, talk: Talk) -> _Answer:
         match payload:
             case {"choices": [{"message": {"refusal": str(refusal)}}, *_]} if refusal:
                 raise errors.ModelRefused("The language model declined to answer.", reason="refused")
@@ -174,7 +195,7 @@ class ChatModel:
                     "The endpoint's answer is not a chat completion; check MEMORYD_LLM_BASE_URL.", reason="wrong_shape"
                 )
 
-    def _refusal(self, response: httpx.Response, said: str, talk: list[dict[str, str]]) -> errors.AppError:
+    def _refusal(self, response: httpx.Response, said: str, talk: Talk) -> errors.AppError:
         """Translate an answer that is no success; nothing of the prompt, and no key, gets into the text."""
         status = response.status_code
         if status in _BUSY or status >= httpx.codes.INTERNAL_SERVER_ERROR:
@@ -190,14 +211,15 @@ class ChatModel:
             hint = "it redirects elsewhere, set MEMORYD_LLM_BASE_URL to the final address"
         note = self._harmless(said, talk)
         text = f"The language model's endpoint refused the request (HTTP {status})"
-        return errors.ModelRefused(": ".join(part for part in (text, hint, note) if part) + ".", reason="refused")
+        said_so = ": ".join(part for part in (text, hint, note) if part)
+        return errors.ModelRefused(f"{said_so}.", reason="refused", status=status)
 
-    def _harmless(self, said: str, talk: list[dict[str, str]]) -> str:
+    def _harmless(self, said: str, talk: Talk) -> str:
         """Return an endpoint's words without secrets; nothing if they repeat the prompt."""
         note = " ".join(said.split())[:_NOTE_CHARS].rstrip(".")
         if self._key:
             note = note.replace(self._key, "[redacted]")
-        prompt = " ".join(" ".join(turn["content"].split()) for turn in talk)
+        prompt = " ".join(" ".join(_content(turn["content"]).split()) for turn in talk)
         width = 20  # characters in common that no chance explains
         if any(note[at : at + width] in prompt for at in range(max(0, len(note) - width) + 1) if note):
             return ""
