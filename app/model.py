@@ -216,6 +216,15 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a message's content, as it was sent."""
+
+    kind: Literal["text", "image", "pdf", "mdx", "txt"]
+    value: str  # the text; else where the rest is: an http(s) URL, a data: URL, or base64
+    detail: str | None = None  # of an image, for the model: low, high, auto
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One turn of input."""
 
@@ -225,6 +234,7 @@ class Message:
     index: int = 0  # position in its add, from 0
     id: UUID | None = None  # set once stored
     said_at: datetime | None = None
+    parts: tuple[Part, ...] = ()  # all of the content, when it holds more than text; `content` has the text alone then
 
 
 @dataclass(frozen=True, slots=True)

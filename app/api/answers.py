@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from app.api import pages
-from app.domain import add
+from app.domain import add, parts
 from app.model import OWNER_FIELDS, Change, Event, Hit, Memory
 
 # What every answer may be
@@ -346,7 +346,7 @@ def event(item: Event) -> dict[str, Any]:
         "id": item.id,
         "event_type": item.kind,
         "status": item.status.value,
-        "payload": item.payload,
+        "payload": parts.abridged(item.payload),
         "metadata": item.metadata,
         "results": item.results,
         "created_at": item.created_at,

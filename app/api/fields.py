@@ -14,6 +14,9 @@ from zoneinfo import ZoneInfo
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
 from app import errors
+from app.domain import parts as media
+from app.domain import procedure
+from app.model import Part
 
 OWNER_CHARS = 255
 MAX_PARTS = 1000  #: of one message's content
@@ -160,7 +163,8 @@ class Content:
     """What a message says, and which of its parts cannot be read."""
 
     text: str
-    unread: tuple[str, ...] = ()  # types of the parts that are not text
+    parts: tuple[Part, ...] = ()  # all of it, when it holds images or documents
+    unread: tuple[str, ...] = ()  # types of parts that nobody knows
 
 
 def content(value: object) -> Content:
@@ -172,20 +176,30 @@ def content(value: object) -> Content:
     parts = value if isinstance(value, list) else [value]
     if len(parts) > MAX_PARTS:
         raise ValueError(f"has more than {MAX_PARTS} parts.")
-    texts: list[str] = []
+    found: list[Part] = []
     unread: list[str] = []
     for part in parts:
         if isinstance(part, str):
-            texts.append(part)
+            found.append(Part("text", part))
         elif not isinstance(part, dict) or not isinstance(part.get("type"), str):
             raise ValueError("must be a string, a part with a type, or a list of parts.")
         elif part["type"] in ("text", "input_text", "output_text"):
             if not isinstance(part.get("text"), str):
                 raise ValueError("has a text part without text.")
-            texts.append(part["text"])
+            found.append(Part("text", part["text"]))
+        elif part["type"] in media.KINDS:
+            found.append(media.from_wire(part))
         else:
             unread.append(part["type"][:40])
-    return Content("\n".join(texts), tuple(unread))
+    texts = [part.value for part in found if part.kind == "text"]
+    return Content("\n".join(texts), tuple(found) if len(texts) < len(found) else (), tuple(unread))
+
+
+def memory_type(value: object) -> str:
+    """Return the only kind of memory that has to be asked for."""
+    if value != procedure.KIND:
+        raise ValueError(f"must be {procedure.KIND}, or absent.")
+    return procedure.KIND
 
 
 def messages(value: object) -> object:

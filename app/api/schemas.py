@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 
 from app.api import fields as read
 from app.config import Settings
-from app.domain import add, edit, limits
+from app.domain import add, edit, limits, parts, procedure
 from app.errors import InvalidRequest
 from app.model import OWNER_FIELDS, Message, Owners
 
@@ -46,6 +46,15 @@ class Body(BaseModel):
 # Add
 
 
+_PLACE = {"anyOf": [
+    {"type": "string"},
+    {"type": "object", "required": ["url"], "properties": {
+        "url": {"type": "string"}, "detail": {"type": "string", "enum": list(parts.DETAILS)}}},
+]}  # fmt: skip
+_PART: dict[str, Any] = {"type": "object", "required": ["type"], "properties": {
+    "type": {"type": "string"}, "text": {"type": "string"}, **dict.fromkeys(parts.KINDS, _PLACE)}}  # fmt: skip
+
+
 class MessageIn(Body):
     """One turn of the conversation."""
 
@@ -62,14 +71,17 @@ class MessageIn(Body):
             {
                 "anyOf": [
                     {"type": "string"},
-                    {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}},
-                    {"type": "array", "items": {"type": "object"}},
+                    _PART,
+                    {"type": "array", "items": _PART, "maxItems": read.MAX_PARTS},
                 ]
             }
         ),
         Field(
             default_factory=lambda: read.Content(""),
-            description='A text, a part such as `{"type": "text", "text": …}`, or a list of parts.',
+            description='A text, a part such as `{"type": "text", "text": …}`, or a list of parts. Images and documents '
+            "are parts too, with `infer: true`: `image_url`, `pdf_url`, `mdx_url`, `txt_url`, each with a `url`: "
+            "http(s), `data:`, or, of MDX and plain text, base64. They are fetched and read by the worker; one that "
+            "cannot be read fails the event. Images need a model that sees.",
         ),
     ]
     name: Annotated[
@@ -103,6 +115,18 @@ class AddRequest(Body):
     infer: read.Flag = Field(
         True,
         description="False: store the messages as they are, at once, instead of extracting what is worth remembering.",
+    )
+    memory_type: (
+        Annotated[
+            str,
+            PlainValidator(read.memory_type),
+            WithJsonSchema({"type": "string", "enum": [procedure.KIND]}),
+        ]
+        | None
+    ) = Field(
+        None,
+        description="`procedural_memory` makes one structured record of an agent's run: goal, steps with their exact "
+        "results, state, what comes next. Needs `agent_id`.",
     )
     immutable: read.Flag = Field(False, description="The memories can never be changed, only deleted.")
     expiration_date: read.Day | None = Field(None, description="Last day on which the memories are found, UTC.")
@@ -146,6 +170,10 @@ class AddRequest(Body):
             limits.check_metadata(settings, self.metadata)
         for index, message in enumerate(self.messages):
             limits.check_text(settings, f"messages[{index}].content", message.content.text)
+        if self.memory_type and not self.agent_id:
+            raise InvalidRequest(f"memory_type {procedure.KIND} needs agent_id: the record is of an agent's run.")
+        if self.memory_type and not self.infer:
+            raise InvalidRequest(f"memory_type {procedure.KIND} makes a record; it cannot go with infer: false.")
 
     def request(self) -> tuple[add.Request, list[dict[str, Any]]]:
         """Return the add, and what of its messages cannot be read: `index`, `role`, `reason` of each.
@@ -157,16 +185,15 @@ class AddRequest(Body):
         for index, message in enumerate(self.messages):
             kinds = ", ".join(dict.fromkeys(message.content.unread))
             if kinds:
-                reason = f"parts of type {kinds} are not supported yet"
+                reason = f"parts of type {kinds} are not known; there are text, {', '.join(parts.KINDS)}"
                 if self.infer:
-                    raise InvalidRequest(
-                        f"messages[{index}].content: {reason}; send text, or infer: false to skip them."
-                    )
+                    raise InvalidRequest(f"messages[{index}].content: {reason}.")
                 unread.append({"index": index, "role": message.role, "reason": reason})
-            if message.content.text.strip() or not kinds:
-                turns.append(Message(message.role, message.content.text, message.name, index))
-        if not any(turn.content.strip() for turn in turns):
-            raise InvalidRequest(unread[0]["reason"] + "." if unread else "messages hold no text.")
+            if message.content.text.strip() or message.content.parts or not kinds:
+                said = message.content
+                turns.append(Message(message.role, said.text, message.name, index, parts=said.parts))
+        if not any(turn.content.strip() or (turn.parts and self.infer) for turn in turns):
+            raise InvalidRequest(_nothing(turns, unread))
         return add.Request(
             messages=tuple(turns),
             owners=Owners(self.user_id, self.agent_id, self.app_id, self.run_id),
@@ -182,6 +209,7 @@ class AddRequest(Body):
             includes=self.includes,
             excludes=self.excludes,
             custom_categories=self.custom_categories,
+            memory_type=self.memory_type,
         ), unread
 
     def _observed_at(self) -> datetime | None:
@@ -192,6 +220,13 @@ class AddRequest(Body):
         if moment is None or moment.tzinfo is not None:
             return moment
         return moment.replace(tzinfo=ZoneInfo(self.timezone) if self.timezone else UTC)
+
+
+def _nothing(turns: list[Message], unread: list[dict[str, Any]]) -> str:
+    """Return why messages without a text to store are refused."""
+    if any(turn.parts for turn in turns):
+        return "messages hold no text; images and documents are read with infer: true only."
+    return unread[0]["reason"] + "." if unread else "messages hold no text."
 
 
 def _owners_in(data: dict[str, Any]) -> dict[str, Any]:

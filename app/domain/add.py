@@ -11,7 +11,7 @@ from uuid import UUID
 import uuid_utils.compat as uuids
 
 from app import errors
-from app.domain import attempt, attribute, dedupe, drafts, extract, raw, remember
+from app.domain import attempt, attribute, checkpoint, dedupe, drafts, extract, media, procedure, raw, remember
 from app.domain.conversation import Conversation
 from app.domain.request import Request as Request
 from app.domain.request import fingerprint, from_payload, to_payload
@@ -42,7 +42,8 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
     """Commit the event of this add and ring the worker; with `infer: false`, store the messages at once.
 
     With an `idempotency_key` that was used for the same request, return its event again.
-    Raises: KeyReused; DatabaseUnavailable; for `infer: false` also EmbedderUnavailable and EmbedderRefused.
+    Raises: InvalidRequest for images and documents that nobody here reads; KeyReused; DatabaseUnavailable; for
+    `infer: false` also EmbedderUnavailable and EmbedderRefused.
     """
     payload = to_payload(request)
     body_print = None if idempotency_key is None else fingerprint("ADD", payload)
@@ -50,11 +51,13 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
         event = await raw.store(rt, caller.project, request, payload, idempotency_key, body_print)
         skipped = tuple((event.metadata or {}).get("skipped", ()))
         return Accepted(event, STORED, results=event.results, skipped=skipped)
+    media.check(rt, request)
     project_id, event_id = caller.project.id, uuids.uuid7()
     async with rt.db.transaction(project_id) as conn:
         # The scope of all owners keeps the conversation and the order; the memories may go to scopes of their own.
         scope = await scopes.ensure(conn, project_id, request.owners)
-        split = attribute.targets(request.owners, split=caller.project.settings.split_by_attribution)
+        apart = caller.project.settings.split_by_attribution and request.memory_type != procedure.KIND
+        split = attribute.targets(request.owners, split=apart)
         targets = [
             scope if owners == request.owners else await scopes.ensure(conn, project_id, owners) for owners in split
         ]
@@ -93,6 +96,11 @@ class _Add:
     messages: tuple[Message, ...]  # as they will be stored: with id and time, without system messages
     earlier: tuple[Message, ...]  # what was said before in its scope, oldest first
     targets: tuple[Scope, ...]  # in the order of attribute.targets
+    kept: checkpoint.Kept  # what an earlier attempt has found, and the texts of images and documents
+
+    @property
+    def is_procedure(self) -> bool:
+        return self.request.memory_type == procedure.KIND
 
 
 async def _work(rt: Runtime, event: Event) -> int:
@@ -113,7 +121,7 @@ async def _work(rt: Runtime, event: Event) -> int:
         event_id=event.id,
         # The time of acceptance, not of processing: the order of work then changes nothing that is remembered.
         created_at=add.request.timestamp or event.created_at,
-        metadata=add.request.metadata,
+        metadata=_metadata(add),
         immutable=add.request.immutable,
         expiration_date=add.request.expiration_date or add.project.settings.expiration_date,
     )
@@ -122,11 +130,16 @@ async def _work(rt: Runtime, event: Event) -> int:
     return len(stored)
 
 
+def _metadata(add: _Add) -> dict[str, Any] | None:
+    return {**(add.request.metadata or {}), "memory_type": procedure.KIND} if add.is_procedure else add.request.metadata
+
+
 async def _load(rt: Runtime, event: Event) -> _Add:
     try:
         request = from_payload(event.payload)
     except (KeyError, TypeError, ValueError) as error:
         raise errors.InvalidRequest("This release cannot read the stored request; send it again.") from error
+    kept = await _read_media(rt, event, request)
     async with rt.db.acquire(event.project_id) as conn:
         project = await orgs.get_project(conn, event.project_id)
         earlier: list[Message] = []
@@ -135,8 +148,29 @@ async def _load(rt: Runtime, event: Event) -> _Add:
     split = attribute.targets(request.owners, split=len(event.target_scope_ids) > 1)
     targets = (Scope(event.project_id, n, owners) for n, owners in zip(event.target_scope_ids, split, strict=True))
     said_at = _observed_at(request, event)
-    stored = raw.stamped((m for m in request.messages if m.role != "system" and m.content.strip()), said_at)
-    return _Add(event, project, request, stored, tuple(earlier), tuple(targets))
+    texts = kept.texts or {}
+    said = (replace(m, content=texts.get(m.index, m.content), parts=()) for m in request.messages)
+    stored = raw.stamped((m for m in said if m.role != "system" and m.content.strip()), said_at)
+    return _Add(event, project, request, stored, tuple(earlier), tuple(targets), kept)
+
+
+async def _read_media(rt: Runtime, event: Event, request: Request) -> checkpoint.Kept:
+    """Return what is known already, and the texts of images and documents, which are read once for all attempts.
+
+    Raises: as media.texts; Fenced.
+    """
+    kept = checkpoint.read(event.checkpoint)
+    if kept.texts is not None or kept.facts is not None:
+        return kept
+    texts = await media.texts(rt, request)
+    return await _keep(rt, event, checkpoint.Kept(texts)) if texts else kept
+
+
+async def _keep(rt: Runtime, event: Event, kept: checkpoint.Kept) -> checkpoint.Kept:
+    async with rt.db.acquire(event.project_id) as conn:
+        if not await events.save_checkpoint(conn, event, checkpoint.rows(kept)):
+            raise attempt.Fenced
+    return kept
 
 
 def _observed_at(request: Request, event: Event) -> datetime:
@@ -148,15 +182,12 @@ async def _facts(rt: Runtime, add: _Add) -> list[Fact]:
 
     Raises: ModelUnavailable, ModelRefused; Fenced.
     """
-    if add.event.checkpoint is not None:
-        return extract.from_json(add.event.checkpoint)
-    facts = await extract.facts(
-        rt.llm, await _conversation(rt, add), window_tokens=rt.settings.extraction_window_tokens
-    )
+    if add.kept.facts is not None:
+        return list(add.kept.facts)
+    find = procedure.facts if add.is_procedure else extract.facts
+    facts = await find(rt.llm, await _conversation(rt, add), window_tokens=rt.settings.extraction_window_tokens)
     if rt.llm is not None:  # rules find the same again, at no cost
-        async with rt.db.acquire(add.event.project_id) as conn:
-            if not await events.save_checkpoint(conn, add.event, extract.to_json(facts)):
-                raise attempt.Fenced
+        await _keep(rt, add.event, replace(add.kept, facts=facts))
     return facts
 
 
@@ -167,7 +198,7 @@ async def _conversation(rt: Runtime, add: _Add) -> Conversation:
         observed_at=_observed_at(request, add.event),
         earlier=add.earlier,
         # Only a model reads them; the rules would not know what to do with them.
-        existing=await _existing(rt, add) if rt.llm is not None else (),
+        existing=await _existing(rt, add) if rt.llm is not None and not add.is_procedure else (),
         timezone=request.zone,
         custom_instructions=request.custom_instructions or settings.custom_instructions,
         # The agent's text is for statements of an agent: an add that names none has no use for it.

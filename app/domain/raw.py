@@ -10,7 +10,7 @@ from uuid import UUID
 
 import uuid_utils.compat as uuids
 
-from app.domain import dedupe, drafts, remember
+from app.domain import dedupe, drafts, parts, remember
 from app.domain.request import Request
 from app.model import Event, Message, Project, Status
 from app.runtime import Runtime
@@ -91,9 +91,9 @@ def choose(said: Sequence[Message], roles: Sequence[str]) -> tuple[list[Message]
     for message in said:
         reason = _reason(message, roles)
         if reason is None:
-            kept.append(message)
-        else:
-            skipped.append({"index": message.index, "role": message.role, "reason": reason})
+            kept.append(replace(message, parts=()))
+        if left_out := reason or _unread(message):
+            skipped.append({"index": message.index, "role": message.role, "reason": left_out})
     return kept, skipped
 
 
@@ -103,8 +103,14 @@ def _reason(message: Message, roles: Sequence[str]) -> str | None:
     if message.role not in roles:
         return f"this project stores messages of {' and '.join(roles) or 'no role'} only"
     if not message.content.strip():
-        return "the message is blank"
+        return _unread(message) or "the message is blank"
     return None
+
+
+def _unread(message: Message) -> str | None:
+    """Return what is said about the images and documents of a message that is stored without them."""
+    kinds = ", ".join(dict.fromkeys(part.kind for part in parts.media(message)))
+    return f"parts of type {kinds} are read with infer: true only" if kinds else None
 
 
 def stamped(said: Iterable[Message], said_at: datetime) -> tuple[Message, ...]:

@@ -10,9 +10,10 @@ from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from app.domain import parts
 from app.model import OWNER_FIELDS, Message, Owners
 
-_TEXTS = ("timezone", "custom_instructions", "agent_custom_instructions", "includes", "excludes")
+_TEXTS = ("memory_type", "timezone", "custom_instructions", "agent_custom_instructions", "includes", "excludes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Request:
     includes: str | None = None
     excludes: str | None = None
     custom_categories: list[Any] | None = None
+    memory_type: str | None = None  # procedure.KIND: one record of an agent's run; None: facts
     extra: dict[str, Any] = field(default_factory=dict)  # accepted, kept and shown with the event, without effect here
 
     @property
@@ -66,10 +68,7 @@ def from_payload(payload: Mapping[str, Any]) -> Request:
     texts: dict[str, Any] = {name: payload.get(name) for name in _TEXTS}
     expires, timestamp, observed = (payload.get(n) for n in ("expiration_date", "timestamp", "observation_datetime"))
     return Request(
-        messages=tuple(
-            Message(role=item["role"], content=item["content"], name=item.get("name"), index=index)
-            for index, item in enumerate(payload["messages"])
-        ),
+        messages=tuple(_read(item, index) for index, item in enumerate(payload["messages"])),
         owners=Owners(**{name: payload.get(name) for name in OWNER_FIELDS}),
         metadata=payload.get("metadata"),
         infer=payload["infer"],
@@ -88,6 +87,12 @@ def fingerprint(kind: str, payload: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(body.encode()).digest()
 
 
+def _read(item: Mapping[str, Any], index: int) -> Message:
+    text, found = parts.stored(item["content"])
+    return Message(role=item["role"], content=text, name=item.get("name"), index=index, parts=found)
+
+
 def _message(message: Message) -> dict[str, Any]:
-    plain = {"role": message.role, "content": message.content}
+    content = [parts.to_wire(part) for part in message.parts] if message.parts else message.content
+    plain = {"role": message.role, "content": content}
     return plain if message.name is None else plain | {"name": message.name}

@@ -46,6 +46,11 @@ async def text(kind: str, file: outbound.File, *, timeout_s: float, max_pages: i
     return found
 
 
+def is_pdf(data: bytes) -> bool:
+    """Return whether data looks like a PDF; readers take what stands before the mark."""
+    return b"%PDF-" in data[:1024]
+
+
 # Text
 
 
@@ -134,7 +139,7 @@ def _uncommented(source: str, opening: str, closing: str) -> str:
 
 
 async def _of_pdf(data: bytes, *, timeout_s: float, max_pages: int, max_bytes: int) -> str:
-    if b"%PDF-" not in data[:1024]:  # readers take what stands before it
+    if not is_pdf(data):
         raise errors.MediaUnreadable("is no PDF.")
     answer = await _child(data, [str(math.ceil(timeout_s)), str(max_pages), str(max_bytes)], timeout_s)
     if "refused" in answer:

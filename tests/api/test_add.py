@@ -87,13 +87,6 @@ async def test_direct_import_says_what_it_left_out(client: httpx.AsyncClient) ->
     ]  # fmt: skip
 
 
-async def test_unreadable_parts_are_refused_where_they_should_be_understood(client: httpx.AsyncClient) -> None:
-    answer = await add(client, messages=[{"role": "user", "content": [{"type": "image_url"}]}])
-    assert answer.status_code == 400
-    assert "image_url" in answer.json()["detail"]
-    assert "not supported" in answer.json()["detail"]
-
-
 async def test_second_identical_direct_import_adds_nothing(client: httpx.AsyncClient) -> None:
     first = await add(client, infer=False)
     second = await add(client, infer=False)

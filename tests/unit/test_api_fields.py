@@ -84,13 +84,13 @@ def test_time_zone_that_is_none_is_refused(given: object) -> None:
         ("hello", "hello", ()),
         (None, "", ()),
         ({"type": "text", "text": "hello"}, "hello", ()),
-        ([{"type": "text", "text": "a"}, "b", {"type": "image_url", "image_url": {}}], "a\nb", ("image_url",)),
-        ({"type": "pdf_url", "pdf_url": {"url": "x"}}, "", ("pdf_url",)),
+        ([{"type": "text", "text": "a"}, "b", {"type": "audio", "audio": {}}], "a\nb", ("audio",)),
+        ({"type": "video_url", "video_url": {"url": "x"}}, "", ("video_url",)),
         ([], "", ()),
     ],
 )
 def test_content_is_joined_from_its_texts(given: object, text: str, unread: tuple[str, ...]) -> None:
-    assert fields.content(given) == fields.Content(text, unread)
+    assert fields.content(given) == fields.Content(text, unread=unread)
 
 
 @pytest.mark.parametrize(
