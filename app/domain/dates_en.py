@@ -136,7 +136,7 @@ def _bare_weekday(match: re.Match[str], today: date, tense: Tense) -> Period | N
     lead = _group(match, "lead")
     if tense == 0 and lead not in ("by", "until", "till", "before", "since"):
         return None
-    back = lead == "since" or (tense < 0 and lead not in ("by", "until", "till"))
+    back = lead == "since" or (tense < 0 and lead not in ("by", "until", "till", "for"))
     distance = (
         (today.weekday() - _weekday(match) - 1) % 7 + 1 if back else -((_weekday(match) - today.weekday() - 1) % 7 + 1)
     )
@@ -166,8 +166,8 @@ def _distance(match: re.Match[str], today: date, sign: int) -> Period:
     return days.year(today.year + sign * count)
 
 
-def _ago(match: re.Match[str], today: date, tense: Tense) -> Period:
-    return _distance(match, today, -1)
+def _away(match: re.Match[str], today: date, tense: Tense) -> Period:
+    return _distance(match, today, -1 if _group(match, "side") in ("ago", "back", "earlier") else 1)
 
 
 def _ahead(match: re.Match[str], today: date, tense: Tense) -> Period:
@@ -197,17 +197,22 @@ def _for_so_long(match: re.Match[str], today: date, tense: Tense) -> Period | No
     return Period(days.add_months(today, -months), today + timedelta(days=1), "since")
 
 
+def _in_years(make: Callable[[int], Period], years: range) -> Iterator[Period]:
+    """Yield what `make` gives for each of the years; 29 February exists only in some."""
+    for number in years:
+        try:
+            yield make(number)
+        except ValueError:
+            continue
+
+
 def _year_of(match: re.Match[str], make: Callable[[int], Period], today: date, tense: Tense) -> Period:
     """Return what `make` gives for the year that is written, meant by "last" or "next", or fits the tense."""
     if year := _group(match, "year"):
         return make(int(year))
     which = _group(match, "which")
-    candidates = []
-    for year_number in range(today.year - 5, today.year + 6):  # five, so that 29 February exists
-        try:
-            candidates.append(make(year_number))
-        except ValueError:
-            continue
+    near = range(today.year - 2, today.year + 3)  # "last winter", said in January, began two years ago
+    candidates = list(_in_years(make, near)) or list(_in_years(make, range(today.year - 4, today.year + 5)))
     if which in ("last", "past", "previous"):
         return max((p for p in candidates if p.end <= today), key=lambda p: p.start)
     if which in ("next", "coming"):
@@ -339,9 +344,8 @@ _RULES: tuple[tuple[re.Pattern[str], Reader], ...] = tuple(
         (rf"\b(?P<lead>[Oo]n|[Bb]y|[Uu]ntil|[Tt]ill|[Ss]ince|[Bb]efore|[Aa]fter|[Ff]rom|[Ff]or|and|blocked)\s{_WEEKDAY}(?:['’]s\b|\s{_PART}\b)?(?!s\b|\s(?:mornings|afternoons|evenings|nights)\b)",
          _bare_weekday),
         (rf"(?<!\bevery\s)(?<!\beach\s)(?<!\bon\s)\b{_WEEKDAY}\s{_PART}\b", _bare_weekday),
-        (rf"\b(?:about\s|around\s|almost\s|nearly\s|over\s)?{_N}\s{_UNIT}\s(?:ago|back|earlier)\b", _ago),
+        (rf"\b{_N}\s{_UNIT}\s(?P<side>ago|back|earlier|from\s(?:now|today)|hence)\b", _away),
         (rf"\bin\s(?:about\s|around\s)?{_N}\s{_UNIT}(?:['’]?\stime)?\b(?!\sof\b)", _ahead),
-        (rf"\b{_N}\s{_UNIT}\s(?:from\s(?:now|today)|hence)\b", _ahead),
         (rf"\bthe\s(?:{_WHICH})\s{_N}\s{_UNIT}\b", _stretch),
         (rf"\b(?:been|had|known|lived|worked|practi[sc]ed|studied|owned|played|married|together)\b[^.!?]{{0,60}}?\bfor\s(?:about\s|almost\s|nearly\s|over\s|the\s(?:past|last)\s)?{_N}\s{_UNIT}(?:\snow)?\b", _for_so_long),
         (rf"\b(?:{_WEEKDAY.replace('weekday', 'day_name')},?\s)?(?:the\s)?{_MONTH}\s{_DAY}(?:\s?[-–]\s?(?P<last>[0-3]?\d))?(?![\d:])(?:(?:,\s?|\s){_YEAR}\b)?", _month_and_day),

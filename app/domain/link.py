@@ -58,7 +58,7 @@ _GIVEN_NAMES = frozenset(  # first names that are words too
 _TITLES = re.compile(
     r"^(?:mr|mrs|ms|dr|prof|sir|the|my|our|his|her|their|its|this|that|a|an|and|hey|hi|dear)\.? ", re.I
 )
-_ENDS_NAME = frozenset("i may mar jan sun one two three first last second day".split())  # Mary I, Big Sun
+_ENDS_NAME = frozenset("will i may mar jan sun one two three first last second day".split())  # Mary I, Big Sun
 _ROLES = re.compile(r"^(?:CEO|CFO|CTO|COO|VP|HR|PM|MD|PI) (?=[A-Z])")
 _ZH_COMMON = frozenset(
     "高潮 高兴 明白 安静 安全 康复 文学 文明 文化 温暖 温馨 金黄 金融 和谐 平均 平安 平静 幸福 时间 全麦 双方 应该 施工 祝福 祝愿 宫保鸡 "
@@ -87,7 +87,7 @@ _ZH_NAME = re.compile(
     r"(?:我叫|名叫|叫做|名字(?:叫|是)|叫|姓名[:：是])([\u4e00-\u9fff]{2,4}?)(?=[，。！？,.!?的在是和跟、；]|$)"
 )
 _ZH_ORG = re.compile(
-    r"(?:在|叫|是|加入|入职|去|进)([\u4e00-\u9fff]{2,6}(?:公司|集团|大学|学院|医院|银行|科技|中学|小学|研究所|餐厅|咖啡馆|超市|幼儿园))"
+    r"(?:在|叫|是|加入|入职|去|进)了?([\u4e00-\u9fff]{2,6}(?:公司|集团|大学|学院|医院|银行|科技|中学|小学|研究所|餐厅|咖啡馆|超市|幼儿园))"
 )
 
 
@@ -138,14 +138,14 @@ def _capitalised(text: str) -> Iterator[tuple[int, str, str]]:
                 words = words[1:]
                 if words and not _is_function_word(words[0]):
                     break
-        while words and (_is_function_word(words[0]) or words[0][0].isdigit()):
+        while words and ((_is_function_word(words[0]) and words[0] != "Will") or words[0][0].isdigit()):
             start += len(words[0]) + 1
             words = words[1:]
         while words and words[-1].casefold() in _NEVER and words[-1].casefold() not in _ENDS_NAME:
             words = words[:-1]
         for offset, part in _parts(" ".join(words)):
             part = _ROLES.sub("", part)
-            if part and part.casefold() not in _NEVER:
+            if part and (part == "Will" or part.casefold() not in _NEVER):  # opening a sentence it was cut off above
                 yield start + offset, part, "PROPER"
 
 
@@ -227,7 +227,7 @@ def _is_chinese_name(word: str, tag: str) -> bool:
 
 
 def _is_sound(norm: str) -> bool:
-    if not 2 <= len(norm) <= _LONGEST or norm in _NEVER:
+    if not 2 <= len(norm) <= _LONGEST or (norm in _NEVER and norm != "will"):
         return False
     return any(c.isalnum() for c in norm) and (not norm.isdigit() or len(norm) >= 5)
 

@@ -34,7 +34,7 @@ _THIRD_PERSON = re.compile(
     r"(?:the|a|an|his|her|their|he|she|they|it|there|these|those|this|that|every|each|all|both|some|no)\b", re.I
 )
 _NAME_FIRST = re.compile(
-    r"\b[A-Z][\w'’-]{1,30}+(?:\s(?:[A-Z][\w'’-]{0,30}+|and|of|de|van|&)){0,4}\s(?:is|are|was|were|has|have|had|will|would|can|[a-z]{2,16}s|[a-z]{2,16}ed|went|got|said|told)\b"
+    r"(?!(?:We|You|I|My|Our|Not|Just)\b)[A-Z][\w'’-]{1,30}+(?:\s(?:[A-Z][\w'’-]{0,30}+|and|of|de|van|&)){0,4}\s(?:is|are|was|were|has|have|had|will|would|can|[a-z]{2,16}s|[a-z]{2,16}ed|went|got|said|told)\b"
 )
 _JUST_EN = re.compile(
     r"\b(?:I|we|[A-Z][a-z]{1,20}|he|she|they)(?:['’](?:ve|s)|\s(?:has|have))?\s(?:just|finally|recently)\s(?:[a-z]{2,18}ed|"
@@ -137,17 +137,20 @@ def _message_facts(
     names: frozenset[str],
     question: str | None,
 ) -> Iterator[Fact]:
+    said_at = conversation.said_at(message)
     stated = _statements(message.content[offset:], speaker, names)
     if not speaker.human:
         stated = stated[:MACHINE_STATEMENTS]
+    elif not stated and question:
+        stated = _answer(message.content[offset:], names)
     for number, group in enumerate(_groups(stated)):
-        text = _tell(group, conversation, message, speaker)
-        if number == 0 and question and group[0].start < 40 and sentences.length(" ".join(s.text for s in group)) < 6:
-            if speaker.human:
-                text += f"（回答“{question}”）" if group[0].chinese else f' (asked: "{question}")'
+        spans = [dates.find(s.text, base=said_at) for s in group]
+        text = _tell(group, spans, said_at, speaker)
+        if number == 0 and question and speaker.human and _is_answer(group):
+            text += f"（回答“{question}”）" if group[0].chinese else f' (asked: "{question}")'
         elif _is_fragment(group):
             continue
-        happened = list(_happened(group, conversation.said_at(message)))
+        happened = list(_happened(group, spans, said_at))
         yield Fact(
             text=text,
             role=message.role,
@@ -158,13 +161,33 @@ def _message_facts(
         )
 
 
-def _happened(group: list[_Statement], base: datetime) -> Iterator[tuple[datetime, datetime]]:
+def _answer(text: str, names: frozenset[str]) -> list[_Statement]:
+    """Return a whole short message as the one statement that it makes in reply to a question."""
+    found = sentences.split(text)
+    if len(found) != 1 or sentences.length(found[0].text) > 6:
+        return []
+    chinese = sentences.is_chinese(found[0].text)
+    said = (rules_zh if chinese else rules_en).answer(found[0].text, names)
+    return [_statement(x, found[0], chinese=chinese) for x in said]
+
+
+def _is_answer(group: list[_Statement]) -> bool:
+    """Tell whether a fact opens its message and is too short to be understood without the question before it."""
+    return group[0].start < 40 and sentences.length(" ".join(s.text for s in group)) < 6
+
+
+def _happened(
+    group: list[_Statement], spans: list[list[dates.TimeSpan]], base: datetime
+) -> Iterator[tuple[datetime, datetime]]:
     """Yield the times that the statements name; what was just done happened in the days before."""
-    for statement in group:
-        spans = dates.find(statement.text, base=base)
-        yield from ((span.from_, span.to) for span in spans)
-        if not spans and (_JUST_ZH if statement.chinese else _JUST_EN).search(statement.text):
+    for statement, named in zip(group, spans, strict=True):
+        yield from ((span.from_, span.to) for span in named)
+        if not named and _was_just_done(statement):
             yield base - timedelta(days=3), base
+
+
+def _was_just_done(statement: _Statement) -> bool:
+    return (_JUST_ZH if statement.chinese else _JUST_EN).search(statement.text) is not None
 
 
 def _statements(text: str, speaker: _Speaker, names: frozenset[str]) -> list[_Statement]:
@@ -179,7 +202,7 @@ def _statements(text: str, speaker: _Speaker, names: frozenset[str]) -> list[_St
         if not speaker.human and not _concerns_user(merged.text, chinese=chinese):
             continue
         stated = (rules_zh if chinese else rules_en).statements(merged.text, names)
-        kept += [_Statement(said, merged.start, merged.end, chinese) for said in stated]
+        kept += [_statement(said, merged, chinese=chinese) for said in stated]
     return kept
 
 
@@ -231,11 +254,11 @@ def _is_fragment(group: list[_Statement]) -> bool:
     )
 
 
-def _tell(group: list[_Statement], conversation: Conversation, message: Message, speaker: _Speaker) -> str:
+def _tell(group: list[_Statement], spans: list[list[dates.TimeSpan]], base: datetime, speaker: _Speaker) -> str:
     """Return the fact's text: dates resolved, the speaker in place of "I" or in front."""
-    base, chinese = conversation.said_at(message), group[0].chinese
+    chinese = group[0].chinese
     label = speaker.label(chinese=chinese)
-    texts = [_closed(_dated(s, base), chinese=s.chinese) for s in group]
+    texts = [_dated(statement, named, base) for statement, named in zip(group, spans, strict=True)]
     text = ("" if chinese else " ").join(texts)
     if chinese:
         told = voice.chinese(text, label) if "我" in texts[0] else None
@@ -252,25 +275,23 @@ def _names_its_subject(text: str) -> bool:
     return _THIRD_PERSON.match(text) is not None or _NAME_FIRST.match(text) is not None
 
 
-def _dated(statement: _Statement, base: datetime) -> str:
+def _dated(statement: _Statement, spans: list[dates.TimeSpan], base: datetime) -> str:
     """Return the statement with dates written out; something just done gets the day of speaking."""
-    spans = dates.find(statement.text, base=base)
-    text = dates.annotate(statement.text, spans)
-    just = (_JUST_ZH if statement.chinese else _JUST_EN).search(text)
-    if spans or just is None:
-        return text
-    body = text.rstrip(".!。！ ")
+    if spans or not _was_just_done(statement):
+        return dates.annotate(statement.text, spans)
+    body = statement.text.rstrip(".!。！ ")
     when = days.around(base.date(), 3)
     day = f"（{days.chinese(when)}）" if statement.chinese else f" ({days.english(when)})"
-    return body + day + text[len(body) :].strip()
+    return body + day + statement.text[len(body) :].strip()
 
 
-def _closed(text: str, *, chinese: bool) -> str:
+def _statement(text: str, sentence: sentences.Sentence, *, chinese: bool) -> _Statement:
+    """Return what `sentence` says as a sentence of its own: with a capital and a full stop."""
     text = text.strip()
     text = text[:1].upper() + text[1:]
-    if text.endswith((".", "!", "?", "。", "！", "？", "…", "]", ")", "）", "”", '"')):
-        return text
-    return text.rstrip(",;:，；：—-– ") + ("。" if chinese else ".")
+    if not text.endswith((".", "!", "?", "。", "！", "？", "…", "]", ")", "）", "”", '"')):
+        text = text.rstrip(",;:，；：—-– ") + ("。" if chinese else ".")
+    return _Statement(text, sentence.start, sentence.end, chinese)
 
 
 def _sources(group: list[_Statement], index: int, offset: int) -> tuple[Source, ...]:

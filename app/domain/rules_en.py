@@ -15,10 +15,14 @@ _LEAD = re.compile(
     r"good\s(?:morning|afternoon|evening)|of\scourse|absolutely|definitely|exactly|totally|alright|hmm+|um+|uh+|"
     r"just\sso\syou\sknow|for\syour\sinformation|quick\s(?:question|update|note)|update|note|one\smore\sthing)"
     r"(?:\s(?:there|again|so\smuch|a\slot|for\s(?:that|this|asking|the\s\w{1,20}))){0,2}\s?[,:!.…–—-]+\s{0,3}"
-    r"|(?:please\s|pls\s)?(?:(?:can|could)\syou\s(?:please\s)?)?(?:remember|note|keep\sin\smind|bear\sin\smind|don['’]t\sforget|"
+    r")",
+    re.I,
+)
+_TELLS = re.compile(  # asks to remember, or whether one knows, what then is stated
+    r"(?:please\s|pls\s)?(?:(?:can|could)\syou\s(?:please\s)?)?(?:remember|note|keep\sin\smind|bear\sin\smind|don['’]t\sforget|"
     r"be\saware|remind\sme)(?:\sthat|[,:])\s{0,3}"
     r"|(?:please\s)?(?:remember|don['’]t\sforget|note)\s(?=(?:i|i['’]m|i['’]ve|my|we|our)\b)"
-    r"|(?:did|do)\s(?:you\sknow|i\s(?:tell|mention\sto)\syou)(?:\sthat)?\s(?=(?:i|i['’]m|i['’]ve|my|we|our)\b))",
+    r"|(?:did|do)\s(?:you\sknow|i\s(?:tell|mention\sto)\syou)(?:\sthat)?\s(?=(?:i|i['’]m|i['’]ve|my|we|our)\b)",
     re.I,
 )
 _CALLED = re.compile(
@@ -58,7 +62,7 @@ _STANDING_ORDER = re.compile(
     re.I,
 )
 _META = re.compile(
-    r"(?:that|this|it)\s(?:still\s)?(?:did\s?n['’]?o?t|does\s?n['’]?o?t|works?|worked|isn['’]t)\s?(?:work|help|right|correct|now|working)?\s?[.!]?$|"
+    r"(?:that|this|it)\s(?:still\s)?(?:did\s?n['’]?o?t|does\s?n['’]?o?t|works?|worked|isn['’]t)\s?(?:work|help|right|correct|now|working)?\s?(?:[.!]{0,3}$|,\s(?:the\s)?same\s)|"
     r"(?:i['’]m\s)?(?:still\s)?(?:getting\s|got\s|seeing\s|have\s)?(?:the\s)?(?:same|another)\s(?:error|problem|issue|result)\b|"
     r"(?:try|do\sit|run\sit|say\sthat)\sagain\b|(?:you['’]re|you\sare)\s(?:right|wrong|welcome|awesome|amazing|the\sbest|so\s\w{1,15})\s?[.!]*$|"
     r"(?:here['’]?s|here\s(?:is|are)|this\sis)\s(?:my|the|some)\s(?:code|log|output|error|file|text|draft|data|trace)|"
@@ -96,11 +100,10 @@ _OPINION_OF_YOU = re.compile(
     r"(?:you(?:['’]re|['’]ve|['’]ll|['’]d)?|your|that|that['’](?:s|ll|d)|it['’]?s?|sounds?|looks?|seems?|so|such|this)\b",
     re.I,
 )
-_JUDGEMENT = re.compile(
-    r"\b(?:great|awesome|amazing|cool|nice|lovely|wonderful|fantastic|beautiful|perfect|incredible|impressive|inspiring|sweet|"
-    r"fun|exciting|tough|delicious|gorgeous|adorable|thoughtful|stunning|brilliant|proud|glad|happy|excellent|terrific|"
-    r"interesting|good|important|helpful|special|cute|yummy|relaxing|peaceful|blast|guts|worth)\b",
-    re.I,
+_JUDGEMENTS = frozenset(
+    "great awesome amazing cool nice lovely wonderful fantastic beautiful perfect incredible impressive inspiring sweet "
+    "fun exciting tough delicious gorgeous adorable thoughtful stunning brilliant proud glad happy excellent terrific "
+    "interesting good important helpful special cute yummy relaxing peaceful blast guts worth".split()
 )
 _STATES_SELF = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|my|me|we|we['’](?:re|ve|ll|d)|our|us|mine)\b", re.I)
 _CLAUSE_BREAK = re.compile(r",\s|;\s|\s[–—-]\s|—|\.\.\.\s?|\s(?=(?:and|but|so|because|since)\s)")
@@ -138,7 +141,7 @@ _ASKS_LATER = re.compile(
     r",\s(?:and\s|so\s|but\s)?(?:(?:can|could|would|will)\s(?:you|anyone)|(?:what|how|which|where)\s(?:should|do|can|could|would)|any\s(?:ideas|tips|advice))\b",
     re.I,
 )
-_JOINT = re.compile(r"^(?:and|but|so|also|then|or)\s(?:also\s|then\s)?", re.I)
+_JOINT = re.compile(r"(?:and|but|so|also|then|or)\s(?:also\s|then\s)?", re.I)
 _TAG = re.compile(
     r",\s(?:right|huh|eh|ok|okay|(?:is|are|do|does|did|was|were|has|have|can|could|would|will)(?:n['’]t)?\s(?:i|you|he|she|it|they|we))\s?\?{1,3}$",
     re.I,
@@ -151,15 +154,24 @@ def statements(text: str, names: Collection[str] = ()) -> list[str]:
     `names` are the speakers' first names, which carry no information when they are called out.
     """
     body = _without_lead(text, names)
+    if tells := _TELLS.match(body):
+        body = body[tells.end() :].rstrip(" ?")
     if not body or _is_noise(body, names):
         return []
     if _STANDING_ORDER.match(body) and not body.rstrip().endswith("?"):
         return [body]
-    bare = _JOINT.sub("", body, count=1)
+    bare = _without_conjunction(body, _JOINT)
     asks, orders = is_question(bare), _ORDER.match(bare) is not None
     if not asks and not orders:
         return (_inside(body) if _ASKS_LATER.search(body) else []) or [body]
     return _inside(body)
+
+
+def answer(text: str, names: Collection[str] = ()) -> list[str]:
+    """Return `text`, the reply to a question, even where it is no sentence ("Peanuts."); nothing for yes, no and thanks."""
+    words = [w.replace("’", "'").lower() for w in _WORD.findall(text)]
+    told = [w for w in words if w not in _REACTION and w not in names]
+    return [text.strip()] if told and not is_question(text) and not _META.match(text) and not _ORDER.match(text) else []
 
 
 def is_question(text: str) -> bool:
@@ -174,7 +186,8 @@ def _without_lead(text: str, names: Collection[str]) -> str:
         called = _CALLED.match(body)
         if called and called.group(1).casefold() in names:
             body = body[called.end() :]
-        shorter = _LEAD.sub("", body, count=1) if _LEAD.match(body) else body
+        lead = _LEAD.match(body)
+        shorter = body[lead.end() :] if lead else body
         first = re.match(r"[\w'’-]{1,30}(?=\s?[,!]\s?)", shorter)
         if first and first.group().casefold() in names:
             shorter = shorter[first.end() :].lstrip(" ,!")
@@ -184,10 +197,15 @@ def _without_lead(text: str, names: Collection[str]) -> str:
     return body
 
 
+def _without_conjunction(text: str, pattern: re.Pattern[str] = _CONJUNCTION) -> str:
+    match = pattern.match(text)
+    return text[match.end() :] if match else text
+
+
 def _is_noise(body: str, names: Collection[str]) -> bool:
     words = [w.replace("’", "'").lower() for w in _WORD.findall(body)]
     words = [w for w in words if w.removesuffix("'s") not in names]
-    if not words or (len(words) == 1 and not any(c.isdigit() for c in body)):
+    if not words or (sentences.length(body) < 2 and not any(c.isdigit() for c in body)):
         return True
     if _META.match(body):
         return True
@@ -198,7 +216,7 @@ def _is_noise(body: str, names: Collection[str]) -> bool:
         len(words) <= 9
         and not about_self
         and _OPINION_OF_YOU.match(body) is not None
-        and _JUDGEMENT.search(body) is not None
+        and not _JUDGEMENTS.isdisjoint(words)
     )
 
 
@@ -246,10 +264,10 @@ def _clauses(body: str) -> list[str]:
 def _head(body: str, breaks: list[tuple[int, int]]) -> str | None:
     """The declarative part before a question: "I'm off to Rome, any tips?" """
     for start, end in breaks:
-        rest = _CONJUNCTION.sub("", body[end:], count=1) if _CONJUNCTION.match(body[end:]) else body[end:]
+        rest = _without_conjunction(body[end:])
         if _asks_or_orders(rest):
             left = body[:start].strip(" ,")
-            left = _CONJUNCTION.sub("", left, count=1) if _CONJUNCTION.match(left) else left
+            left = _without_conjunction(left)
             return left if _states(left) else None
     return None
 
@@ -259,7 +277,7 @@ def _tail(body: str, breaks: list[tuple[int, int]]) -> str | None:
     for start, end in breaks:
         rest = body[end:].rstrip(" ?!.")
         if _CONJUNCTION.match(rest):
-            rest = _CONJUNCTION.sub("", rest, count=1)
+            rest = _without_conjunction(rest)
         elif body[start:end].isspace():
             continue
         if _states(rest) and not _asks_or_orders(body[:start]) and start > 0:

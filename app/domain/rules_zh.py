@@ -68,6 +68,13 @@ def statements(text: str, names: Collection[str] = ()) -> list[str]:
     return _inside(body)
 
 
+def answer(text: str, names: Collection[str] = ()) -> list[str]:
+    """Return `text`, the reply to a question, even where it is no sentence; nothing for yes, no and thanks."""
+    body = _without_lead(text, names)
+    talk = all(_is_talk(clause) for clause in _SPLIT.split(body))
+    return [] if talk or is_question(body) or _ORDERS.match(body) else [body]
+
+
 def is_question(text: str) -> bool:
     """Tell whether a Chinese sentence asks."""
     if _REALLY_ASKS.search(text):

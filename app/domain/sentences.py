@@ -9,6 +9,7 @@ LONGEST = 400  #: characters; a longer run of text is cut at a comma or a space
 
 _CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _KANA_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+_WORDS = re.compile(r"[^\W\d_](?:[^\W_]|['’])*|\d+")
 _STOP = re.compile(r"[.!?。！？…\n]")
 _TAIL = "\"'”’)）】」』*_~～ \t"
 _ABBREVIATIONS = frozenset(
@@ -48,8 +49,9 @@ def is_chinese(text: str) -> bool:
 
 
 def length(text: str) -> float:
-    """Return how many words `text` has; two Han or kana characters count as one."""
-    return len(re.findall(r"[^\W\d_](?:[^\W_]|['’])*|\d+", _CJK.sub(" ", text))) + len(_CJK.findall(text)) / 2
+    """Return how many words `text` has; two Han characters count as one, as do four of a script without spaces."""
+    words = _WORDS.findall(_CJK.sub(" ", text))
+    return sum(max(1.0, len(w) / 4) if w[0] > "\u0e00" else 1.0 for w in words) + len(_CJK.findall(text)) / 2
 
 
 def prose(text: str) -> str:

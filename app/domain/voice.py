@@ -39,6 +39,14 @@ _SAME_IN_PAST = frozenset(
 _NOT_PAST = frozenset(
     "need feed bleed breed speed succeed proceed exceed heed seed weed embed shed shred wed indeed".split()
 )
+_VERBS = frozenset(  # common verbs, whose -ing forms the dictionary may lead elsewhere
+    "prefer love like hate want need know think believe hope work live play eat drink own use study teach run walk drive speak "
+    "write enjoy plan feel visit travel cook bake paint sing dance swim cycle commute volunteer collect watch listen wear sleep "
+    "get make take see keep meet help learn start stop try look wish miss remember forget manage lead sell buy grow suffer rent "
+    "refer answer offer wonder suggest recommend agree decide intend expect avoid dislike adore practise practice train train "
+    "wake stay leave come call find give tell ask understand mean seem support follow share spend earn save pay build design "
+    "develop maintain care worry fear trust admire identify consider struggle tend attend belong report".split()
+)
 _ADVERBS = frozenset(
     "never always just also still often sometimes even now then actually already only ever once soon almost mostly mainly "
     "perhaps maybe both sort kind hardly seldom rather quite too probably finally recently usually really".split()
@@ -164,7 +172,8 @@ def _agree(verb: str, text: str, joined: bool) -> str | None:
 @lru_cache(maxsize=4096)
 def _third_person(verb: str) -> str | None:
     """Return "moves" for "move"; None for what is no verb in its plain form."""
-    if len(verb) < 3 or verb.endswith("ing") or simplemma.lemmatize(verb, lang="en") != verb or not is_verb(verb):
+    known = verb in _VERBS or (simplemma.lemmatize(verb, lang="en") == verb and is_verb(verb))
+    if len(verb) < 3 or (verb.endswith("ing") and verb not in _VERBS) or not known:
         return None
     if verb.endswith(("s", "x", "z", "ch", "sh", "o")):
         return verb + "es"
