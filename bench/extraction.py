@@ -4,8 +4,8 @@
 
 FOLDER holds `memory_extraction/` and `entity_extraction/`, each with dataset.jsonl, dataset.zh.jsonl and labels.jsonl
 (samples: id, text; labels: id, and memories with content, or entities with name). A labelled memory is covered when 60 %
-of its content words (stemmed; Chinese: bigrams, against the reference's own words that the text shares) stand in one
-fact. Recall is covered by labelled; precision is facts that cover one by all facts. Entities: exact normal form, F1.
+of its content words (stemmed) stand in one fact. The labels are English: for Chinese texts only the names and numbers
+that both share are compared, so the Chinese rows of memories are a weak check. Recall is covered by labelled; precision is facts that cover one by all facts. Entities: exact normal form, F1.
 Every second sample is for tuning, the others only for the report.
 """
 

@@ -10,7 +10,7 @@ from app.domain import sentences
 _LEAD = re.compile(
     r"(?:(?:你好|您好|嗨|哈喽|嘿|哇|哦|噢|啊|唉|嗯+|哈{2,20}|呵{2,20}|好的?呀?|好吧|是的?|对的?|对了|没错|不是|谢谢你?|多谢|其实|说实话|顺便说一下|"
     r"顺便提一下|另外|话说|早上好|晚上好|下午好|早安|晚安|对不起|不好意思|抱歉|当然)(?:啊|呀|哦|了|啦|呢)?[，,！!。：:、\s~～]+"
-    r"|(?:请|麻烦)?(?:你|您)?(?:帮我)?(?:记住|记一下|记下来?|记得|别忘了|不要忘记|注意|提醒一下)[，,：:\s]?(?=.*?[我他她咱]|.{6})"
+    r"|[哈呵嘿]{2,20}[，,！!。~～\s]{0,4}|(?:请|麻烦)?(?:你|您)?(?:帮我)?(?:记住|记一下|记下来?|记得|别忘了|不要忘记|注意|提醒一下)[，,：:\s]?(?=.*?[我他她咱]|.{6})"
     r"|(?:你知道吗|告诉你|跟你说|和你说)[，,：:\s]+)"
 )
 _ASKS = re.compile(
@@ -34,7 +34,7 @@ _TALK = frozenset(
 )
 _REACTS = re.compile(
     r"(?:这|那|你|您|听起来|听上去|看起来|真是|真|太|好|非常|挺|确实|的确)(?:也|都|可|就|真|的|是|很|太|非常|挺|这么|那么|说得|做得|个|主意|想法|建议|听起来|有点|得){0,6}"
-    r"(?:棒|好|不错|厉害|可爱|漂亮|美|有趣|有意思|可惜|难过|开心|高兴|辛苦|贴心|合理|对|有用|有帮助|感人|酷|赞|严重|期待|羡慕|吓人|危险|好听|好看|好吃)(?:了|啊|呀|呢|吧|哦|极了|的|啦)?$"
+    r"(?:棒|好笑|搞笑|好|不错|厉害|可爱|漂亮|美|有趣|有意思|可惜|难过|开心|高兴|辛苦|贴心|合理|对|有用|有帮助|感人|酷|赞|严重|期待|羡慕|吓人|危险|好听|好看|好吃)(?:了|啊|呀|呢|吧|哦|极了|的|啦)?$"
     r"|(?:祝|恭喜|希望)(?:你|您|你们|大家).{0,30}$|(?:谢谢|感谢|多谢)(?:你|您)?(?:的|为|对|这么|告诉|帮).{0,30}$"
     r"|(?:我们|咱们)?(?:下次|改天|回头|以后)(?:再)?(?:聊|见|说).{0,4}$|(?:说|讲)[的得].{0,3}(?:好|对|棒)$|我(?:很|非常|十分)?(?:感谢|感激|理解)(?:你|您)?.{0,16}$|今天的?聊天.{0,10}$|(?:还是|依然|仍然)?(?:不行|报错|没用|一样的错误|同样的错误)了?$|(?:如果|若)?(?:你|您)?(?:还)?有(?:任何|其他|什么)?(?:问题|需要|需求).{0,30}$|不客气.{0,30}$"
     r"|(?:作为|我是)(?:一个|一名|你的)?(?:AI|人工智能|语言模型|智能).{0,60}$|很高兴(?:能)?(?:认识|帮|见到|为).{0,20}$"
@@ -117,7 +117,7 @@ def _inside(body: str) -> list[str]:
         return [f"{match['who']}{match['when']}{match['verb']}{match['what']}"]
     kept: list[list[str]] = [[]]
     for clause in (c.strip(" 。！!？?~～") for c in _SPLIT.split(body)):
-        if _is_statement(clause):
+        if _is_statement(clause) or (kept[-1] and _goes_on(clause)):
             kept[-1].append(clause)
         elif kept[-1]:
             kept.append([])
@@ -125,14 +125,15 @@ def _inside(body: str) -> list[str]:
     return [r for r in runs if sentences.length(r) >= 2]
 
 
+def _goes_on(clause: str) -> bool:
+    """Tell whether a clause may belong to the statement before it."""
+    if sentences.length(clause) < 1 or _is_talk(clause) or _IF.match(clause):
+        return False
+    return _ORDERS.match(clause) is None and _ASKS.search(clause) is None
+
+
 def _is_statement(clause: str) -> bool:
-    if (
-        sentences.length(clause) < 1.5
-        or _is_talk(clause)
-        or _IF.match(clause)
-        or _ORDERS.match(clause)
-        or _ASKS.search(clause)
-    ):
+    if sentences.length(clause) < 1.5 or not _goes_on(clause):
         return False
     if _STANDING.match(clause):
         return True
