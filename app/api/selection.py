@@ -13,7 +13,7 @@ from app import errors
 from app.api import schemas
 from app.config import Settings
 from app.domain import filters
-from app.model import OWNER_FIELDS, And, Caller, FilterNode
+from app.model import OWNER_FIELDS, And, Caller, FilterNode, Or
 
 #: Sent by clients with every request, and no filters.
 _NO_FILTERS = frozenset({"org_id", "project_id", "source"})
@@ -81,6 +81,8 @@ def of_delete_all(settings: Settings, query: Sequence[tuple[str, str]]) -> tuple
         parts.append(given["filters"])
     limits = {"max_depth": settings.max_filter_depth, "max_conditions": settings.max_filter_conditions}
     nodes = tuple(filters.parse(part, **limits) for part in parts)
+    if given == dict.fromkeys(OWNER_FIELDS, "*"):
+        return Or(nodes), given  # the one request that widens: all four stars together mean the whole project
     return (And(nodes) if len(nodes) > 1 else nodes[0]), given
 
 

@@ -440,6 +440,15 @@ async def test_delete_all_of_a_wildcard_takes_those_that_have_the_owner(client: 
     assert await texts(client) == []
 
 
+async def test_delete_all_of_four_wildcards_empties_the_project(client: httpx.AsyncClient) -> None:
+    await add(client, "A", user_id="u1")
+    await add(client, "B", agent_id="a1", run_id="r1")
+    await delete_all(client, user_id="*", agent_id="*", app_id="*")
+    assert await texts(client) == ["A"]
+    await delete_all(client, user_id="*", agent_id="*", app_id="*", run_id="*")
+    assert await texts(client, {"OR": [{"user_id": "*"}, {"run_id": "*"}]}) == []
+
+
 async def test_delete_all_by_metadata(client: httpx.AsyncClient) -> None:
     await add(client, "red", metadata={"team": "red"})
     await add(client, "blue", metadata={"team": "blue"})
