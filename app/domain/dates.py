@@ -79,7 +79,11 @@ def _midnight(d: date, zone: object) -> datetime:
 def _tense_en(text: str) -> Tense:
     text = text[:_TENSE_WITHIN]
     past, future = dates_en.PAST.search(text) is not None, dates_en.FUTURE.search(text) is not None
-    return 0 if past == future else (-1 if past else 1)
+    if past == future:
+        return 0
+    if future:
+        return 1
+    return -2 if dates_en.WAS.search(text) else -1
 
 
 def _tense_zh(text: str) -> Tense:

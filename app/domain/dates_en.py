@@ -16,6 +16,7 @@ PAST = re.compile(
     r"found|felt|spent|flew|drove|wrote|ate|held|sold|taught|thought|became|ago|last|since|[A-Za-z]{2,18}[^e\W]ed)\b",
     re.I,
 )
+WAS = re.compile(r"\b(?:was|were)\b", re.I)  #: the day itself lies behind, not only the deed that the sentence tells of
 FUTURE = re.compile(
     r"\b(?:will|won't|shall|going\s(?:to|on)|gonna|plan(?:s|ning)?|upcoming|due|deadline|next|hope|hoping|want(?:s)?|need(?:s)?|"
     r"scheduled|leaving|flying|moving|starts|begins|arrives|by|until|ready|promised|appointment|expires)\b|['’]ll\b",

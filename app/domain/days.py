@@ -16,7 +16,7 @@ _SEASONS_ZH = {3: "春天", 6: "夏天", 9: "秋天", 12: "冬天"}
 _DAY = timedelta(days=1)
 
 Grain = Literal["days", "month", "season", "year", "around", "before", "now", "since", "end"]
-Tense = Literal[-1, 0, 1]  #: past, unknown, future
+Tense = Literal[-2, -1, 0, 1]  #: surely past, past, unknown, future
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +76,22 @@ def add_months(d: date, count: int) -> date:
     return first.replace(day=min(d.day, monthrange(first.year, first.month)[1]))
 
 
+#: A day without a year is rarely further away: "I signed up for the race on 18 May", said in March, means the coming May
+#: although the sentence is in the past tense.
+_YEARLESS_REACH = timedelta(days=270)
+
+
 def choose(candidates: list[Period], base: date, tense: Tense) -> Period:
     """Return the candidate that a speaker on `base` means: the last one past, the next one to come, or the nearest."""
-    if tense < 0:
-        past = [p for p in candidates if p.start <= base]
-        return max(past, key=lambda p: p.start) if past else candidates[0]
-    if tense > 0:
-        coming = [p for p in candidates if p.end > base]
-        return min(coming, key=lambda p: p.start) if coming else candidates[-1]
-    return min(candidates, key=lambda p: min(abs((p.start - base).days), abs((p.end - base).days)))
+    nearest = min(candidates, key=lambda p: min(abs((p.start - base).days), abs((p.end - base).days)))
+    if tense == 0:
+        return nearest
+    fitting = [p for p in candidates if (p.start <= base if tense < 0 else p.end > base)]
+    if not fitting:
+        return nearest
+    meant = max(fitting, key=lambda p: p.start) if tense < 0 else min(fitting, key=lambda p: p.start)
+    far = tense > -2 and meant.grain == "days" and abs(meant.start - base) > _YEARLESS_REACH
+    return nearest if far else meant
 
 
 def english(p: Period) -> str:

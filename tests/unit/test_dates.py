@@ -36,6 +36,8 @@ def found(text: str, base: datetime = BASE) -> list[tuple[str, str]]:
         ("We hiked last summer", "last summer", "summer 2022"),
         ("I was born on May 7", "May 7", "7 May 2023"),
         ("The defence was on the 3rd of June", "the 3rd of June", "3 June 2022"),
+        ("I signed up for the race on 18 June.", "18 June", "18 June 2023"),
+        ("They moved the date to 20 July.", "20 July", "20 July 2023"),
         ("We were there in March", "in March", "March 2023"),
         ("It will be ready in March", "in March", "March 2024"),
         ("Pay by the 14th", "by the 14th", "14 May 2023"),
