@@ -122,6 +122,8 @@ def _normal(word: str) -> str:
     if not word.isalpha() or not word.isascii():
         return word[:_TERM_CHARS]
     lemma = simplemma.lemmatize(word, lang="en").casefold() if len(word) < 30 else word
+    if lemma in (word[:-3], word[:-2]) and lemma[-1:] == lemma[-2:-1]:
+        lemma = word  # preferr of preferring: the lemmatiser only cuts there, and the stemmer knows the doubled letter
     return str(_stemmer.stemWord(lemma))[:_TERM_CHARS]
 
 

@@ -21,12 +21,14 @@ _WHEN = re.compile(
     r"|いつ|何年|何月|何日",
     re.IGNORECASE,
 )
-_TELLS_TIME = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|this (?:week|month|year|morning|weekend)|recently|since|week|weekend"
-    r"|month|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september"
-    r"|october|november|december|\d{4})\b|昨天|今天|明天|前天|后天|上周|下周|上个月|下个月|去年|今年|明年|星期|周末|\d+[年月日号]"
-    r"|昨日|今日|明日|先週|来週|先月|来月|昨年|来年",
-    re.IGNORECASE,
+_TIME_WORDS = frozenset(
+    """yesterday today tonight tomorrow last next ago recently since week weekend month year monday tuesday wednesday
+    thursday friday saturday sunday january february march april june july august september october november
+    december""".split()
+)
+_WORD_OR_YEAR = re.compile(r"\bmay \d|\d may\b|[a-z]+|\b\d{4}\b")
+_TELLS_TIME_CJK = re.compile(
+    r"昨天|今天|明天|前天|后天|上周|下周|上个月|下个月|去年|今年|明年|星期|周末|\d+[年月日号]|昨日|今日|明日|先週|来週|先月|来月|昨年|来年"
 )
 _TO_ASSISTANT = re.compile(
     r"\byou (?:said|told|suggest|recommend|mention|gave|give|advise|propose|explain)|\b(?:did|have|had) you\b|\byour (?:advice"
@@ -72,7 +74,11 @@ def _role(text: str) -> str | None:
 
 def tells_time(text: str) -> bool:
     """Whether a memory says when something was."""
-    return _TELLS_TIME.search(text) is not None
+    folded = text.lower()
+    words = _WORD_OR_YEAR.findall(folded)
+    if not _TIME_WORDS.isdisjoint(words) or any(word[0].isdigit() or word[-1].isdigit() for word in words):
+        return True
+    return not folded.isascii() and _TELLS_TIME_CJK.search(folded) is not None
 
 
 def for_embedding(question: Question, count: int, frequencies: Mapping[str, int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -15,10 +15,10 @@ from app.domain.question import Question
 
 # Weights of the weighted sum, whose largest part, the cosine, counts 1. Chosen by bench/retrieval.py, where the result is
 # flat around them; a weighted sum of scores beat reciprocal rank fusion by eight points of recall at 10.
-KEYWORD = 0.5
-BEFORE = 0.1  #: share of a hit's score that the memory before it gets: the question before an answer
-SESSION = 0.3  #: share of its session's three best that each memory gets
-SPEAKER = 0.3  #: said by the one whom the question names or points at
+KEYWORD = 0.45
+BEFORE = 0.2  #: share of a hit's score that the memory before it gets: the question before an answer
+SESSION = 0.4  #: share of its session's three best that each memory gets
+SPEAKER = 0.45  #: said by the one whom the question names or points at
 WINDOW = 0.3  #: from a time that the question names
 TIME_CUE = 0.1  #: tells a time, and the question asks for one
 RARE_ENTITY = 0.1  #: linked to a named thing of the question that few memories are linked to
@@ -27,6 +27,7 @@ SESSION_GAP = timedelta(hours=2)  #: a longer silence ends a session
 #: People talk of a day on that day and in the days after it.
 WINDOW_SLACK = (timedelta(days=1), timedelta(days=10))
 READ = 3  #: texts that are read once more for the score
+DECAY = 1.6  #: of the score, per unit of the weighted sum below the best
 RARE_LINKS = 10  #: an entity with more memories is a subject of the scope, and no clue
 
 
@@ -50,33 +51,48 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Pool:
+    """What all arms have found for one question."""
+
+    question: Question
+    candidates: Sequence[Candidate]
+    rarity: Mapping[str, float]  # of each term of the question in the scopes: BM25's idf
+
+
+@dataclass(frozen=True, slots=True)
 class Ranked:
     """A candidate with its place in the order."""
 
     candidate: Candidate
     fused: float  # weighted sum; comparable within one query only
-    score: float  # 0..1, comparable between queries
+    score: float  # 0..1, comparable between queries; falls with the weighted sum
 
 
-def order(question: Question, candidates: Sequence[Candidate], model: Model) -> list[Ranked]:
-    """Return the candidates best first; equal ones newest first, then by id."""
-    fused = fuse(question, candidates, spread=model.spread)
+def order(pool: Pool, model: Model, *, limit: int | None = None) -> list[Ranked]:
+    """Return the best `limit` candidates (None: all), best first; equal ones newest first, then by id."""
+    fused = fuse(pool.question, pool.candidates, spread=model.spread)
     ranked = sorted(
-        zip(fused, candidates, strict=True), key=lambda pair: (-pair[0], -pair[1].created_at.timestamp(), pair[1].id)
-    )
-    cosine, share = best(question, candidates)
-    return [Ranked(candidate, value, model.probability(value, cosine, share)) for value, candidate in ranked]
+        zip(fused, pool.candidates, strict=True),
+        key=lambda pair: (-pair[0], -pair[1].created_at.timestamp(), pair[1].id),
+    )[:limit]
+    if not ranked:
+        return []
+    answerable = model.answerable(*best(pool))
+    top = ranked[0][0]
+    return [Ranked(candidate, value, answerable * math.exp(-DECAY * (top - value))) for value, candidate in ranked]
 
 
-def best(question: Question, candidates: Sequence[Candidate]) -> tuple[float, float]:
-    """Return how good the pool is at all: its best cosine, and the largest share of the question's terms in one text.
+def best(pool: Pool) -> tuple[float, float]:
+    """Return how good the pool is at all: its best cosine, and the largest coverage of the question by one text, 0..1.
 
-    Only the texts that the keyword arm likes most are read for the share.
+    Coverage is the share of the question's terms in a text, weighted by rarity. Only the texts that the keyword arm likes
+    most are read for it.
     """
-    cosine = max((c.cosine for c in candidates if c.cosine is not None), default=0.0)
-    terms = set(question.terms)
-    liked = heapq.nlargest(READ, (c for c in candidates if c.bm25 > 0), key=lambda c: c.bm25)
-    return cosine, max((len(terms & set(lexemes.analyse(c.text))) / len(terms) for c in liked), default=0.0)
+    cosine = max((c.cosine for c in pool.candidates if c.cosine is not None), default=0.0)
+    total = sum(pool.rarity.values())
+    liked = heapq.nlargest(READ, (c for c in pool.candidates if c.bm25 > 0), key=lambda c: c.bm25)
+    held = (sum(pool.rarity.get(term, 0.0) for term in set(lexemes.analyse(c.text))) for c in liked)
+    return cosine, max(held, default=0.0) / total if total else 0.0
 
 
 def fuse(question: Question, candidates: Sequence[Candidate], *, spread: float) -> list[float]:
@@ -157,31 +173,35 @@ def _in_window(question: Question, candidate: Candidate) -> bool:
 # The score ------------------------------------------------------------------------------------------------------------
 
 
+def idf(count: int, frequency: int) -> float:
+    """Return the weight of a term that `frequency` of `count` memories hold, above 0."""
+    return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """How an embedding model's cosines are read.
 
-    A logistic turns the weighted sum of a memory, and how good the best of its pool is at all, into the probability that
-    the memory is relevant. All memories of a query share the second part, so the score keeps their order.
+    The score of a memory is the chance that its pool has an answer at all, which all memories of a query share, times how
+    near it comes to the best of them; so the score keeps the order.
     """
 
     spread: float  # least difference of cosines that counts as the whole way from best to worst
-    base: float
-    fused: float  # per unit of the weighted sum
-    cosine: float  # per unit of the best cosine above `zero`
-    zero: float  # cosine of texts that have nothing in common
-    share: float  # per share of the question's words that the best text holds
+    even: float  # best cosine at which an answer is as likely as not, when no word is shared
+    steep: float  # logits per unit of cosine
+    base: float  # logits at `even`
+    coverage: float  # logits for a text that holds all words of the question
 
-    def probability(self, fused: float, best_cosine: float, best_share: float) -> float:
-        """Return 0..1; grows with each argument."""
-        logit = self.base + self.fused * fused + self.cosine * (best_cosine - self.zero) + self.share * best_share
+    def answerable(self, cosine: float, coverage: float) -> float:
+        """Return the chance, 0..1, that a pool with this best cosine and best coverage (0..1) has an answer."""
+        logit = self.base + self.steep * (cosine - self.even) + self.coverage * coverage
         return 1 / (1 + math.exp(-logit))
 
 
-# Fitted by bench/calibrate.py on a tuning set.
-_MODELS = {"multilingual-e5-small-q4": Model(spread=0.06, base=-6.0, fused=2.5, cosine=20.0, zero=0.78, share=2.0)}
+# Round numbers near what bench/calibrate.py finds.
+_MODELS = {"multilingual-e5-small-q4": Model(spread=0.06, even=0.83, steep=43.0, base=0.0, coverage=3.0)}
 #: For a model that nobody has looked at: its cosines order memories, and say nothing by themselves.
-_UNKNOWN = Model(spread=0.1, base=-5.0, fused=2.5, cosine=0.0, zero=0.0, share=3.0)
+_UNKNOWN = Model(spread=0.1, even=0.0, steep=0.0, base=0.8, coverage=3.0)
 
 
 def model(name: str) -> Model:

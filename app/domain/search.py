@@ -39,8 +39,8 @@ async def run(rt: Runtime, caller: Caller, query: Query) -> list[Hit]:
     Deterministic: equal queries over equal memories give equal hits.
     Raises: EmbedderUnavailable, EmbedderRefused, DatabaseUnavailable.
     """
-    question, candidates = await gather(rt, caller, query)
-    ranked = rank.order(question, candidates, rank.model(rt.embedder.model))[: query.top_k]
+    pool = await gather(rt, caller, query)
+    ranked = rank.order(pool, rank.model(rt.embedder.model), limit=query.top_k)
     kept = [found for found in ranked if found.score >= query.threshold]
     if not kept:
         return []
@@ -50,21 +50,22 @@ async def run(rt: Runtime, caller: Caller, query: Query) -> list[Hit]:
     return [_hit(found, memories[found.candidate.id]) for found in kept if found.candidate.id in memories]
 
 
-async def gather(rt: Runtime, caller: Caller, query: Query) -> tuple[Question, list[rank.Candidate]]:
-    """Return the query as it was read, and what the arms found for it, in no order. Raises as `run`."""
+async def gather(rt: Runtime, caller: Caller, query: Query) -> rank.Pool:
+    """Return the query as it was read and what the arms found for it, in no order. Raises as `run`."""
     project_id = caller.project.id
     question = questions.read(query.text, now=query.reference_at or datetime.now(UTC))
-    terms = {term for name_terms in question.names.values() for term in name_terms}
+    terms = dict.fromkeys([*question.terms, *(term for of_name in question.names.values() for term in of_name)])
     async with rt.db.acquire(project_id) as conn:
         scope_ids = await scopes.matching(conn, project_id, query.node)
         count, frequencies = await arms.frequencies(conn, project_id, scope_ids, terms)
+    rarity = {term: rank.idf(count, frequencies.get(term, 0)) for term in question.terms}
     if count == 0:
-        return question, []
+        return rank.Pool(question, [], rarity)
     # No connection is held meanwhile.
     vector = await rt.embedder.embed_query(questions.for_embedding(question, count, frequencies))
     async with rt.db.acquire(project_id) as conn:
         found = await _candidates(conn, project_id, scope_ids, query, question, vector, model=rt.embedder.model)
-    return question, found
+    return rank.Pool(question, found, rarity)
 
 
 async def _candidates(
