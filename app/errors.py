@@ -22,6 +22,8 @@ AppError
 │   ├── ModelUnavailable    503  a model or embedder did not answer (retryable)
 │   ├── EmbedderUnavailable 503
 │   └── OutboundUnavailable 503  an address of the caller's did not answer (retryable)
+├── ShapeUnfilled           422  what is known does not fill the schema that was asked for
+├── NotOffered              501  a part of the hosted interface that memoryd does not have
 ├── ModelRefused            502  a model answered, and the answer is of no use
 ├── EmbedderRefused         502  an embedder answered with other dimensions, NaN or too few vectors
 ├── SetupError              500  the operator must change something before memoryd can run
@@ -175,6 +177,18 @@ class OutboundUnavailable(TryLater):
     """The address does not answer."""
 
     code = "outbound_unavailable"
+
+
+class ShapeUnfilled(AppError):
+    """The memories do not fill the schema."""
+
+    code, status = "shape_unfilled", 422
+
+
+class NotOffered(AppError):
+    """not_yet_available: memoryd does not offer this."""
+
+    code, status = "not_yet_available", 501
 
 
 class ModelRefused(AppError):

@@ -255,6 +255,7 @@ class Fact:
     actor: str | None = None  # the speaker's name, if known
     sources: tuple[Source, ...] = ()
     linked_ids: tuple[UUID, ...] = ()  # existing memories that it belongs with
+    replaces: tuple[UUID, ...] = ()  # existing memories that are no longer so because of it
     happened_from: datetime | None = None  # when what it tells took place, if it says so
     happened_to: datetime | None = None
 
@@ -271,13 +272,17 @@ class Status(StrEnum):
     FAILED = "FAILED"
 
 
+#: Kinds of events that nobody requested: what follows a change, put down with it. They are listed nowhere, and go when done.
+INTERNAL_KINDS = ("CATEGORIZE",)
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """The durable record of one requested change and what came of it; also the outbox row."""
 
     project_id: int
     id: UUID
-    kind: str  # ADD, UPDATE, DELETE, SEARCH, GET_ALL, GET, DELETE_ALL, DELETE_USER
+    kind: str  # ADD, UPDATE, DELETE, SEARCH, GET_ALL, GET, DELETE_ALL, DELETE_USER, or one of INTERNAL_KINDS
     status: Status
     scope_id: int | None
     target_scope_ids: tuple[int, ...]  # scopes that its memories go to, as known at acceptance
@@ -363,6 +368,10 @@ class NewMemory:
     happened_from: datetime | None = None
     happened_to: datetime | None = None
     created_at: datetime | None = None  # None: the database's clock
+    updated_at: datetime | None = None  # None: the database's clock
+    state: State = State.ACTIVE
+    replaced_by: UUID | None = None
+    synthesized: bool = False
     message_ids: tuple[UUID, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()  # characters in each message of message_ids
     input: tuple[dict[str, Any], ...] = ()  # the messages, as the history shows them
@@ -403,6 +412,41 @@ class Hit:
     semantic: float  # cosine similarity, -1..1
     bm25: float  # raw BM25 of the keyword arm, 0 and up
     entity: float  # 0..1, share of the query's entities that the memory is linked to
+
+
+# What schemas shape
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """An object that a caller's schema shapes, filled from memories. Its event has the same id."""
+
+    project_id: int
+    id: UUID
+    schema: dict[str, Any]
+    instructions: str | None
+    filters: dict[str, Any]  # as they were sent
+    null_scoping: bool  # of the project when it was asked for
+    result: dict[str, Any] | None  # None: not made yet
+    created_at: datetime
+    updated_at: datetime
+
+
+ProfileStatus = Literal["pending", "succeeded", "insufficient_data", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of a user or an agent, in the shape that its project chose."""
+
+    project_id: int
+    kind: Literal["user", "agent"]
+    name: str  # the id that requests use
+    status: ProfileStatus
+    profile: dict[str, Any] | None  # None unless it succeeded
+    error: str | None
+    generation_count: int
+    updated_at: datetime
 
 
 # Filters

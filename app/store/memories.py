@@ -118,6 +118,23 @@ async def list_page(
     return total, [memory_rows.read(row) for row in await conn.fetch(sql, *args, limit, offset)]
 
 
+async def walk(
+    conn: Conn, project_id: int, node: FilterNode, *, after: UUID | None = None, limit: int
+) -> list[Memory]:
+    """Return the next memories that match, in the order of their ids, from behind `after`: a walk through all of them."""
+    where, args = await _where(conn, project_id, node)
+    beyond = f"(${len(args) + 1}::uuid IS NULL OR m.id > ${len(args) + 1}) ORDER BY m.id LIMIT ${len(args) + 2}"
+    sql = f"SELECT {memory_rows.COLUMNS} FROM memories m WHERE {where} AND {beyond}"  # noqa: S608
+    return [memory_rows.read(row) for row in await conn.fetch(sql, *args, after, limit)]
+
+
+async def count(conn: Conn, project_id: int, node: FilterNode) -> int:
+    """Return how many memories match."""
+    where, args = await _where(conn, project_id, node)
+    total: int = await conn.fetchval(f"SELECT count(*) FROM memories m WHERE {where}", *args)  # noqa: S608
+    return total
+
+
 async def _where(
     conn: Conn, project_id: int, node: FilterNode, scope_ids: Sequence[int] | None = None
 ) -> tuple[str, list[object]]:

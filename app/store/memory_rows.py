@@ -33,17 +33,19 @@ _INSERT = f"""
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS at)     -- one instant for all of them
 INSERT INTO memories AS m (
     project_id, id, scope_id, user_id, agent_id, app_id, run_id, text, hash, role, actor, metadata, categories, immutable,
-    expiration_date, event_id, position, happened_from, happened_to, lexemes, term_count, created_at, updated_at)
+    expiration_date, event_id, position, happened_from, happened_to, lexemes, term_count, created_at, updated_at, state,
+    replaced_by, synthesized)
 SELECT $1, r.id, r.scope_id, r.user_id, r.agent_id, r.app_id, r.run_id, r.text, r.hash, r.role, r.actor, r.metadata,
        r.categories, r.immutable, r.expiration_date, r.event_id, r.position, r.happened_from, r.happened_to, r.lexemes,
-       r.term_count, coalesce(r.created_at, clock.at), clock.at
+       r.term_count, coalesce(r.created_at, clock.at), coalesce(r.updated_at, clock.at), r.state, r.replaced_by,
+       r.synthesized
 FROM clock, jsonb_to_recordset($2::jsonb) AS r (
     n integer, id uuid, scope_id bigint, user_id text, agent_id text, app_id text, run_id text, text text, hash text,
     role text, actor text, metadata jsonb, categories text[], immutable boolean, expiration_date date, event_id uuid,
     position integer, happened_from timestamptz, happened_to timestamptz, lexemes text[], term_count integer,
-    created_at timestamptz)
+    created_at timestamptz, updated_at timestamptz, state text, replaced_by uuid, synthesized boolean)
 ORDER BY r.scope_id, r.hash, r.n                                -- one order for everybody: no deadlock on the unique key
-ON CONFLICT (project_id, scope_id, hash) DO NOTHING
+ON CONFLICT DO NOTHING                                          -- the scope has the text, or the project has the id
 RETURNING {COLUMNS}
 """  # noqa: S608 - the columns are a constant
 
@@ -66,7 +68,8 @@ async def insert(
 
 _GIVEN = (
     "id", "scope_id", "text", "hash", "role", "actor", "metadata", "categories", "immutable", "expiration_date",
-    "event_id", "position", "happened_from", "happened_to", "created_at",
+    "event_id", "position", "happened_from", "happened_to", "created_at", "updated_at", "state", "replaced_by",
+    "synthesized",
 )  # fmt: skip
 
 
