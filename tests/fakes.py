@@ -74,7 +74,14 @@ class FakeLLM:
         self.images: list[Any] = []  # of all calls
 
     async def complete_json(
-        self, system: str, user: str, *, schema: dict[str, Any], name: str, images: Sequence[Any] = ()
+        self,
+        system: str,
+        user: str,
+        *,
+        schema: dict[str, Any],
+        name: str,
+        images: Sequence[Any] = (),
+        strict: bool = True,
     ) -> Any:
         """Return the next scripted answer."""
         assert schema, "a call without a schema"

@@ -54,11 +54,17 @@ def fits(value: Any, schema: dict[str, Any]) -> TypeGuard[dict[str, Any]]:
     """Return whether `value` is an object that has what `schema` requires at its top; items are the caller's business."""
     if not isinstance(value, dict):
         return False
-    properties = schema.get("properties", {})
     return all(
-        isinstance(value.get(name), _TYPES.get(properties.get(name, {}).get("type"), object)) and name in value
+        name in value and isinstance(value[name], _TYPES.get(_type(schema, name), object))
         for name in schema.get("required", ())
     )
+
+
+def _type(schema: dict[str, Any], name: str) -> str:
+    """Return the type of a property; empty when it has several, or the schema does not say."""
+    place = schema.get("properties", {}).get(name)
+    found = place.get("type") if isinstance(place, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def without_thoughts(text: str) -> str:
@@ -103,7 +109,7 @@ def _first(text: str, schema: dict[str, Any]) -> Any:
 def _wrapped(items: list[Any], schema: dict[str, Any]) -> dict[str, Any] | None:
     """Return a bare list as the only list that the schema requires."""
     match schema.get("required", ()):
-        case [name] if schema["properties"][name].get("type") == "array":
+        case [name] if _type(schema, name) == "array":
             return {name: items}
         case _:
             return None

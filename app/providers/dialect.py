@@ -31,9 +31,19 @@ class Form:
     temperature: bool = True  # false: the endpoint's own; reasoning models take no other
 
     def body(
-        self, model: str, talk: list[dict[str, Any]], schema: dict[str, Any] | None, name: str, *, limited: bool
+        self,
+        model: str,
+        talk: list[dict[str, Any]],
+        schema: dict[str, Any] | None,
+        name: str,
+        *,
+        limited: bool,
+        strict: bool = True,
     ) -> dict[str, Any]:
-        """Return the request. `schema` None: any text will do. `limited` false: as long an answer as the endpoint gives."""
+        """Return the request. `schema` None: any text will do. `limited` false: as long an answer as the endpoint gives.
+
+        `strict` false: the schema is a caller's, and may hold what strict endpoints do not take.
+        """
         body: dict[str, Any] = {"model": model, "messages": talk, "stream": False}
         if self.temperature:
             body["temperature"] = 0
@@ -44,7 +54,7 @@ class Form:
         if self.format == "json_schema":
             body["response_format"] = {
                 "type": "json_schema",
-                "json_schema": {"name": name, "strict": True, "schema": schema},
+                "json_schema": {"name": name, "strict": strict, "schema": schema},
             }
             return body
         shape = "\n\nAnswer with one JSON object that is valid under this JSON schema, and nothing else:\n"

@@ -105,23 +105,31 @@ class ChatModel:
         await self._ask([{"role": "user", "content": "Reply with the word: ready"}], None, "check", limited=True)
 
     async def complete_json(
-        self, system: str, user: str, *, schema: dict[str, Any], name: str, images: Sequence[Image] = ()
+        self,
+        system: str,
+        user: str,
+        *,
+        schema: dict[str, Any],
+        name: str,
+        images: Sequence[Image] = (),
+        strict: bool = True,
     ) -> Any:
         """Return the model's answer as an object that has what `schema` requires at its top level.
 
         What is inside its lists is for the caller to check. An answer of no use is asked for once more, with the reason.
-        `images` go with the user's turn, for models that see.
+        `images` go with the user's turn, for models that see. `strict` false: the schema is a caller's, and what the
+        endpoint thinks of it says nothing about other requests.
         Raises: ModelUnavailable; ModelRefused, whose `details["reason"]` is empty, cut, no_json, wrong_shape or refused;
         refused by the endpoint, also with its `details["status"]`.
         """
         asked = [{"type": "text", "text": user}, *map(Image.part, images)] if images else user
         talk: Talk = [{"role": "system", "content": system}, {"role": "user", "content": asked}]
-        first = await self._ask(talk, schema, name, limited=True)
+        first = await self._ask(talk, schema, name, limited=True, strict=strict)
         reading = await self._read(first, schema)
         if reading.whole:
             return reading.value
         _log.info("answer_of_no_use", model=self.model, purpose=name, reason=reading.reason)
-        second = await self._ask([*talk, *_again(first, reading)], schema, name, limited=not first.cut)
+        second = await self._ask([*talk, *_again(first, reading)], schema, name, limited=not first.cut, strict=strict)
         reread = await self._read(second, schema)
         if reread.whole:
             return reread.value
@@ -138,13 +146,15 @@ class ChatModel:
         return await asyncio.to_thread(answers.read, answer.content, schema, cut=answer.cut)
 
     async def _ask(
-        self, talk: Talk, schema: dict[str, Any] | None, name: str, *, limited: bool
+        self, talk: Talk, schema: dict[str, Any] | None, name: str, *, limited: bool, strict: bool = True
     ) -> _Answer:
         """Send one request, in simpler forms when the endpoint does not take the richer ones."""
         form = self._form
         started = time.monotonic()
         while True:
-            response, payload = await self._post(form.body(self.model, talk, schema, name, limited=limited))
+            response, payload = await self._post(
+                form.body(self.model, talk, schema, name, limited=limited, strict=strict)
+            )
             if response.status_code == httpx.codes.OK:
                 break
             said = _message(payload)
@@ -152,7 +162,7 @@ class ChatModel:
             if simpler is None:
                 raise self._refusal(response, said, talk)
             form = simpler
-        if form != self._form:
+        if form != self._form and strict:
             _log.info("endpoint_form", model=self.model, format=form.format, limit=form.limit)
             self._form = form
         _log.debug("answered", model=self.model, purpose=name, ms=round((time.monotonic() - started) * 1000))
