@@ -1,8 +1,10 @@
 # make run    starts everything: database, queue, API and worker
 # make test   runs every test; PYTHON=python3.12 chooses another interpreter
+# make test-clients   runs the released clients (Python, JavaScript, CLI, MCP, plug-ins) against the service
 # make lint   format, lint, types, import floors
 # make demo   tells a conversation to the running service (or starts one) and asks about it
 # make lock   resolves the locked requirements anew
+# make lock-clients   resolves those of the released clients anew
 # make clean  removes the virtual environments
 
 PYTHON ?= python3
@@ -11,7 +13,7 @@ RUN := .venv
 DEV := .venv-dev-$(VERSION)
 PIP_FLAGS := --quiet --disable-pip-version-check --no-input
 
-.PHONY: run test lint format types demo openapi lock clean help
+.PHONY: run test test-clients lint format types demo openapi lock lock-clients clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -44,6 +46,29 @@ demo: $(RUN)/.ready
 test: $(DEV)/.ready
 	@$(DEV)/bin/python -m pytest $(ARGS)
 
+# Each released client has an environment of its own, remade only when its lock changes; none shares the project's.
+CLIENTS := python2 python1 python0 cli mcp
+NODE := $(shell command -v node 2>/dev/null)
+
+.clients/%-$(VERSION)/.ready: tests/clients/locks/%.lock | $(DEV)/.ready
+	@echo "Making $(@D) from $< (once) ..."
+	@rm -rf $(@D)
+	@$(PYTHON) -m venv --without-pip $(@D)
+	@$(DEV)/bin/pip --python $(@D)/bin/python install $(PIP_FLAGS) --require-hashes --no-deps -r $<
+	@touch $@
+
+.clients/npm/.ready: $(addprefix tests/clients/npm/,package.json package-lock.json .npmrc)
+	@echo "Making $(@D) from tests/clients/npm/package-lock.json (once) ..."
+	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)
+	@cd $(@D) && npm ci --silent
+	@touch $@
+
+test-clients: $(DEV)/.ready $(CLIENTS:%=.clients/%-$(VERSION)/.ready) $(if $(NODE),.clients/npm/.ready)
+	@$(DEV)/bin/python -m pytest -c tests/clients/pytest.ini $(or $(ARGS),tests/clients)
+ifeq ($(NODE),)
+	@echo "NOT TESTED: the JavaScript clients, for there is no node on this machine. Install Node.js 20 or newer."
+endif
+
 lint: $(DEV)/.ready
 	@$(DEV)/bin/ruff format --check .
 	@$(DEV)/bin/ruff check .
@@ -62,5 +87,9 @@ lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 
+lock-clients:
+	for name in $(CLIENTS); do uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate tests/clients/locks/$$name.in -o tests/clients/locks/$$name.lock; done
+	cd tests/clients/npm && npm install --package-lock-only
+
 clean:
-	rm -rf .venv .venv-dev-* build *.egg-info
+	rm -rf .venv .venv-dev-* .clients build *.egg-info
