@@ -15,21 +15,28 @@ from app.store.db import Conn
 
 CLAIM_TRIES = 5  #: claims lost to another worker before this one waits for its next turn
 
-_INSERT = """
+#: Named, not `*`: a statement that is prepared must outlive the columns that a migration adds while it is in use.
+_COLUMNS = (
+    "project_id, id, kind, status, scope_id, target_scope_ids, payload, idempotency_print, attempts, lease_epoch, checkpoint,"
+    " results, metadata, error_code, error, created_at, updated_at, started_at, completed_at"
+)
+_E_COLUMNS = ", ".join(f"e.{name}" for name in _COLUMNS.split(", "))
+
+_INSERT = f"""
 INSERT INTO events (project_id, id, kind, status, scope_id, target_scope_ids, payload, idempotency_key, idempotency_print,
                     results, metadata, started_at, completed_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
         CASE WHEN $4 <> 'PENDING' THEN statement_timestamp() END,
         CASE WHEN $4 <> 'PENDING' THEN clock_timestamp() END)
 ON CONFLICT (project_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
-RETURNING *
-"""
+RETURNING {_COLUMNS}
+"""  # noqa: S608 - the columns are a constant
 
-_BY_KEY = """
-SELECT *
+_BY_KEY = f"""
+SELECT {_COLUMNS}
 FROM events
 WHERE project_id = $1 AND idempotency_key = $2
-"""
+"""  # noqa: S608 - the columns are a constant
 
 
 async def insert(
@@ -90,7 +97,7 @@ async def find_by_key(conn: Conn, project_id: int, key: str, body_print: bytes |
 
 # The work of a worker ---------------------------------------------------------------------------------------------------
 
-_CLAIM = """
+_CLAIM = f"""
 WITH RECURSIVE waiting (project_id) AS (        -- projects with pending events: one probe of events_due each
     (SELECT project_id FROM events WHERE status = 'PENDING' ORDER BY project_id LIMIT 1)
     UNION ALL
@@ -102,7 +109,7 @@ WITH RECURSIVE waiting (project_id) AS (        -- projects with pending events:
     SELECT c.project_id, c.id, running.count, c.next_at, c.seq
     FROM waiting w
     CROSS JOIN LATERAL (                        -- events_one_running; never more than all workers' slots
-        SELECT count(*) AS count, coalesce(array_agg(r.scope_id) FILTER (WHERE r.scope_id IS NOT NULL), '{}') AS scopes
+        SELECT count(*) AS count, coalesce(array_agg(r.scope_id) FILTER (WHERE r.scope_id IS NOT NULL), '{{}}') AS scopes
         FROM events r
         WHERE r.project_id = w.project_id AND r.status = 'RUNNING'
     ) running
@@ -136,8 +143,8 @@ SET status = 'RUNNING', attempts = e.attempts + 1, lease_epoch = e.lease_epoch +
     started_at = coalesce(e.started_at, clock_timestamp()), updated_at = clock_timestamp()
 FROM chosen
 WHERE e.project_id = chosen.project_id AND e.id = chosen.id
-RETURNING e.*
-"""
+RETURNING {_E_COLUMNS}
+"""  # noqa: S608 - the columns are a constant
 
 
 async def claim(conn: Conn, *, lease_s: float) -> Event | None:
@@ -322,7 +329,7 @@ async def cancel_targets(conn: Conn, project_id: int, scope_ids: Sequence[int]) 
     return _count(await conn.execute(_CANCEL_TARGETS, project_id, list(scope_ids)))
 
 
-_GET = "SELECT * FROM events WHERE project_id = $1 AND id = $2"
+_GET = f"SELECT {_COLUMNS} FROM events WHERE project_id = $1 AND id = $2"  # noqa: S608 - the columns are a constant
 
 
 async def get(conn: Conn, project_id: int, event_id: UUID) -> Event:
@@ -345,8 +352,8 @@ WHERE project_id = $1
   AND ($5::timestamptz IS NULL OR created_at < $5)
 """
 
-_LIST = """
-SELECT * FROM events                            -- events_newest
+_LIST = f"""
+SELECT {_COLUMNS} FROM events                   -- events_newest
 WHERE project_id = $1
   AND ($2::text IS NULL OR kind = $2)
   AND ($3::text IS NULL OR status = $3)
@@ -354,7 +361,7 @@ WHERE project_id = $1
   AND ($5::timestamptz IS NULL OR created_at < $5)
 ORDER BY seq DESC
 LIMIT $6 OFFSET $7
-"""
+"""  # noqa: S608 - the columns are a constant
 
 
 async def list_page(
@@ -374,13 +381,13 @@ async def list_page(
     return total, [_event(row) for row in await conn.fetch(_LIST, *selected, limit, offset)]
 
 
-_REOPEN = """
+_REOPEN = f"""
 UPDATE events
 SET status = 'PENDING', attempts = 0, next_at = clock_timestamp(), completed_at = NULL, error_code = NULL, error = NULL,
     updated_at = clock_timestamp()
 WHERE project_id = $1 AND id = $2 AND status = 'FAILED'
-RETURNING *
-"""
+RETURNING {_COLUMNS}
+"""  # noqa: S608 - the columns are a constant
 
 
 async def reopen(conn: Conn, project_id: int, event_id: UUID) -> Event:
