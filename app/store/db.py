@@ -23,7 +23,7 @@ _CONNECT_S = 10.0  # one attempt
 _ACQUIRE_S = 30.0  # waiting for a free connection of the pool
 _COMMAND_S = 60.0  # one statement; no statement of the service comes near it
 
-#: Nothing is wrong with the statement: the server is away, full, stopping, or chose another transaction as the winner.
+#: Nothing is wrong with the statement: the server is away, full, stopping, being migrated, or let another transaction win.
 _TRANSIENT = (
     asyncpg.PostgresConnectionError,
     asyncpg.InsufficientResourcesError,
@@ -31,6 +31,7 @@ _TRANSIENT = (
     asyncpg.TransactionRollbackError,  # deadlocks and serialization failures
     asyncpg.LockNotAvailableError,
     asyncpg.ReadOnlySQLTransactionError,  # the server became a replica
+    asyncpg.InvalidCachedStatementError,  # a migration has just changed what the statement returns; next time it is new
     TimeoutError,
 )
 _UNSTORABLE = (asyncpg.CharacterNotInRepertoireError, asyncpg.UntranslatableCharacterError)
