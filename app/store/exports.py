@@ -42,7 +42,8 @@ async def finish(
 
 
 _FIND = """
-SELECT x.*, e.status, e.error
+SELECT x.project_id, x.id, x.schema, x.instructions, x.filters, x.null_scoping, x.result, x.created_at, x.updated_at,
+       e.status, e.error
 FROM exports x LEFT JOIN events e ON e.project_id = x.project_id AND e.id = x.id
 WHERE x.project_id = $1 AND x.id = $2 AND x.created_at > clock_timestamp() - make_interval(days => $3)
 """
