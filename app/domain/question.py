@@ -21,6 +21,11 @@ _WHEN = re.compile(
     r"|いつ|何年|何月|何日",
     re.IGNORECASE,
 )
+_ASKS = re.compile(
+    r"[?？]|^(?:who|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|can|could|has|have|had|will|would|should"
+    r"|may|tell|name|list|describe|explain|give)\b|什么|谁|哪|怎|何|吗|几|多少|为啥|だれ|誰|どこ|いつ|なぜ|どう|ですか",
+    re.IGNORECASE,
+)
 _TIME_WORDS = frozenset(
     """yesterday today tonight tomorrow last next ago recently since week weekend month year monday tuesday wednesday
     thursday friday saturday sunday january february march april june july august september october november
@@ -48,6 +53,7 @@ class Question:
     names: Mapping[str, tuple[str, ...]]  # its capitalised words, each with its terms
     windows: tuple[tuple[datetime, datetime], ...]  # times that it names, [from, to)
     asks_when: bool
+    looks_up: bool  # words to be found, and no question
     role: str | None  # whose words are wanted when nobody is named: user, assistant or either
 
 
@@ -62,6 +68,7 @@ def read(text: str, *, now: datetime) -> Question:
         names={name: terms for name, terms in names.items() if terms},
         windows=tuple((span.from_, span.to) for span in dates.find(text, base=now)),
         asks_when=_WHEN.search(text) is not None,
+        looks_up=_ASKS.search(text) is None,
         role=_role(text),
     )
 

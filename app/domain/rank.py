@@ -16,6 +16,8 @@ from app.domain.question import Question
 # Weights of the weighted sum, whose largest part, the cosine, counts 1. Chosen by bench/retrieval.py, where the result is
 # flat around them; a weighted sum of scores beat reciprocal rank fusion by eight points of recall at 10.
 KEYWORD = 0.45
+KEYWORD_LOOKUP = 1.1  #: instead, for words that are no question and that one text holds nearly all of: they decide
+COVERED = 0.9  #: coverage that means nearly all
 BEFORE = 0.2  #: share of a hit's score that the memory before it gets: the question before an answer
 SESSION = 0.4  #: share of its session's three best that each memory gets
 SPEAKER = 0.45  #: said by the one whom the question names or points at
@@ -70,14 +72,15 @@ class Ranked:
 
 def order(pool: Pool, model: Model, *, limit: int | None = None) -> list[Ranked]:
     """Return the best `limit` candidates (None: all), best first; equal ones newest first, then by id."""
-    fused = fuse(pool.question, pool.candidates, spread=model.spread)
+    cosine, coverage = best(pool)
+    fused = fuse(pool.question, pool.candidates, spread=model.spread, coverage=coverage)
     ranked = sorted(
         zip(fused, pool.candidates, strict=True),
         key=lambda pair: (-pair[0], -pair[1].created_at.timestamp(), pair[1].id),
     )[:limit]
     if not ranked:
         return []
-    answerable = model.answerable(*best(pool))
+    answerable = model.answerable(cosine, coverage)
     top = ranked[0][0]
     return [Ranked(candidate, value, answerable * math.exp(-DECAY * (top - value))) for value, candidate in ranked]
 
@@ -95,23 +98,29 @@ def best(pool: Pool) -> tuple[float, float]:
     return cosine, max(held, default=0.0) / total if total else 0.0
 
 
-def fuse(question: Question, candidates: Sequence[Candidate], *, spread: float) -> list[float]:
-    """Return the weighted sum of each candidate, in their order. Rounded, so that equal candidates stay equal."""
+def fuse(question: Question, candidates: Sequence[Candidate], *, spread: float, coverage: float) -> list[float]:
+    """Return the weighted sum of each candidate, in their order. Rounded, so that equal candidates stay equal.
+
+    `coverage`: the largest of the pool. `spread`: as in Model.
+    """
     sessions = _sessions(candidates)
-    lifted = _lift_before(candidates, _own(candidates, spread), sessions)
+    looked_up = question.looks_up and coverage >= COVERED
+    own = _own(candidates, spread, KEYWORD_LOOKUP if looked_up else KEYWORD)
+    lifted = _lift_before(candidates, own, sessions)
     session = _session_means(sessions, lifted)
     extra = _bonuses(question, candidates)
     return [round(part + SESSION * mean + bonus, 9) for part, mean, bonus in zip(lifted, session, extra, strict=True)]
 
 
-def _own(candidates: Sequence[Candidate], spread: float) -> list[float]:
-    """Cosine, 1 for the best, and BM25 against the best of the pool."""
+def _own(candidates: Sequence[Candidate], spread: float, keyword: float) -> list[float]:
+    """Cosine, 1 for the best, and BM25 against the best of the pool with the weight `keyword`."""
     cosines = [c.cosine for c in candidates if c.cosine is not None]
     top = max(cosines, default=0.0)
     width = max(top - min(cosines, default=0.0), spread)
-    best = max((c.bm25 for c in candidates), default=0.0)
+    best_bm25 = max((c.bm25 for c in candidates), default=0.0)
     return [
-        (0.0 if c.cosine is None else 1 - (top - c.cosine) / width) + (KEYWORD * c.bm25 / best if best > 0 else 0.0)
+        (0.0 if c.cosine is None else 1 - (top - c.cosine) / width)
+        + (keyword * (c.bm25 / best_bm25) if best_bm25 > 0 else 0.0)
         for c in candidates
     ]
 

@@ -67,6 +67,21 @@ def test_a_memory_that_tells_a_time_is_recognised(text: str, tells: bool) -> Non
     assert question.tells_time(text) is tells
 
 
+@pytest.mark.parametrize(
+    ("text", "looks_up"),
+    [
+        ("zobaki-77", True),
+        ("花生过敏", True),
+        ("blue van", True),
+        ("where is it", False),
+        ("谁过敏", False),
+        ("van?", False),
+    ],
+)
+def test_words_that_are_no_question_are_looked_up(text: str, looks_up: bool) -> None:
+    assert read(text).looks_up is looks_up
+
+
 def test_a_named_time_becomes_a_window_counted_from_now() -> None:
     ((start, end),) = read("What did I do yesterday?").windows
     assert (start, end) == (datetime(2024, 3, 5, tzinfo=UTC), datetime(2024, 3, 6, tzinfo=UTC))
