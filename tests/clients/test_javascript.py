@@ -86,6 +86,10 @@ def test_malformed_add_is_a_validation_error(javascript: Client) -> None:
     refusal("Error", javascript.add, [], {"userId": "u"})
 
 
+def test_body_that_is_too_large_is_a_quota_error(javascript: Client, name: str) -> None:
+    refusal("MemoryQuotaExceededError", javascript.add, say("a" * 11 * 2**20), {"userId": name})
+
+
 # Search and list
 
 

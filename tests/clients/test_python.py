@@ -179,6 +179,16 @@ def test_malformed_add_is_a_validation_error(python: Client, wrong: dict[str, An
     assert refused.details["detail"] == refused.message
 
 
+def test_body_that_is_too_large_is_a_quota_error(python: Client, name: str) -> None:
+    """The refusal has to arrive though the client is still sending."""
+    refused = refusal("MemoryQuotaExceededError", python.add, "a" * 11 * 2**20, user_id=name)
+    assert refused.error_code == "HTTP_413"
+
+
+def test_message_that_is_too_large_is_a_validation_error(python: Client, name: str) -> None:
+    refusal("ValidationError", python.add, "a" * (2**20 + 1), user_id=name)
+
+
 def test_messages_of_another_type_never_leave_the_client(python: Client) -> None:
     refusal("ValueError", python.add, 7, user_id="u")
 
