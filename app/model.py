@@ -255,9 +255,9 @@ class Fact:
     actor: str | None = None  # the speaker's name, if known
     sources: tuple[Source, ...] = ()
     linked_ids: tuple[UUID, ...] = ()  # existing memories that it belongs with
-    replaces: tuple[UUID, ...] = ()  # existing memories that are no longer so because of it
     happened_from: datetime | None = None  # when what it tells took place, if it says so
     happened_to: datetime | None = None
+    replaces: tuple[UUID, ...] = ()  # existing memories that are no longer so because of it
 
 
 # Events

@@ -64,7 +64,10 @@ def _direction(word: str) -> np.ndarray:
 
 
 class FakeLLM:
-    """Replays scripted answers in order, raising those that are exceptions; fails on a call too many."""
+    """Replays scripted answers in order, raising those that are exceptions; fails on a call too many.
+
+    Questions for categories have a script of their own, and after its end nothing has a category.
+    """
 
     model = "fake-chat"
 
@@ -72,6 +75,8 @@ class FakeLLM:
         self.answers = list(answers)
         self.calls: list[tuple[str, str, str]] = []  # name, system prompt, user prompt
         self.images: list[Any] = []  # of all calls
+        self.categories: list[Any] = []  # answers about categories
+        self.sorted: list[tuple[str, str, dict[str, Any]]] = []  # the calls for them: system prompt, user prompt, schema
 
     async def complete_json(
         self,
@@ -85,6 +90,12 @@ class FakeLLM:
     ) -> Any:
         """Return the next scripted answer."""
         assert schema, "a call without a schema"
+        if name == "categories":
+            self.sorted.append((system, user, schema))
+            answer = self.categories.pop(0) if self.categories else {"memories": [{"id": 1, "categories": []}]}
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
         self.calls.append((name, system, user))
         self.images += images
         await asyncio.sleep(0)  # a real model never answers before the loop has turned once

@@ -8,14 +8,17 @@ from typing import Any
 import structlog
 
 from app import errors, log
-from app.domain import add, attempt
+from app.domain import add, attempt, categorize
 from app.model import Event
 from app.runtime import Runtime
 
 _log = log.get("worker")
 
 #: The verb for each kind of event that is accepted first and done later.
-VERBS: Mapping[str, Callable[[Runtime, Event], Awaitable[attempt.Outcome]]] = {"ADD": add.process}
+VERBS: Mapping[str, Callable[[Runtime, Event], Awaitable[attempt.Outcome]]] = {
+    "ADD": add.process,
+    "CATEGORIZE": categorize.process,
+}
 
 
 async def process(rt: Runtime, event: Event) -> attempt.Outcome:

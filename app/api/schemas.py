@@ -145,6 +145,9 @@ class AddRequest(Body):
     custom_categories: read.Categories | None = Field(
         None, description="Categories as `{name: description}`; instead of the project's list."
     )
+    temporal_reasoning: read.Flag = Field(
+        True, description="False: do not note when what the memories tell took place, which searches prefer them by."
+    )
     includes: read.Words = Field(None, description="Topics to keep.")
     excludes: read.Words = Field(None, description="Topics to leave out.")
 
@@ -209,6 +212,7 @@ class AddRequest(Body):
             includes=self.includes,
             excludes=self.excludes,
             custom_categories=self.custom_categories,
+            temporal_reasoning=self.temporal_reasoning,
             memory_type=self.memory_type,
         ), unread
 

@@ -11,17 +11,46 @@ from uuid import UUID
 import uuid_utils.compat as uuids
 
 from app import errors
-from app.domain import attempt, attribute, checkpoint, dedupe, drafts, extract, media, procedure, raw, remember
+from app.domain import (
+    announce,
+    attempt,
+    attribute,
+    checkpoint,
+    dedupe,
+    drafts,
+    extract,
+    media,
+    procedure,
+    raw,
+    remember,
+    supersede,
+)
 from app.domain.conversation import Conversation
 from app.domain.request import Request as Request
 from app.domain.request import fingerprint, from_payload, to_payload
-from app.model import And, Caller, Event, Fact, Memory, Message, NewMemory, Project, Scope, Status
+from app.model import (
+    Caller,
+    Condition,
+    Event,
+    Fact,
+    Memory,
+    Message,
+    NewMemory,
+    Operator,
+    Project,
+    Scope,
+    State,
+    Status,
+    WebhookEvent,
+)
 from app.runtime import Runtime
 from app.store import events, messages, orgs, scopes, search
 from app.store import memories as memory_store
+from app.store.db import Conn
 
 EARLIER = 10  #: messages of the scope that an extractor sees from before, as on the v3 platform
 EXISTING = 10  #: nearest memories that it sees, as there
+STANDING = Condition("state", Operator.EQ, State.ACTIVE.value)  #: what is no longer so would only mislead it
 CONTEXT_CHARS = 6000  #: of the new conversation, its end, are compared with memories; an embedder reads no more
 
 QUEUED = "Memory processing has been queued for background execution"
@@ -113,21 +142,27 @@ async def _work(rt: Runtime, event: Event) -> int:
         targets=add.targets,
         observed_at=_observed_at(add.request, event),
     )
+    if not add.request.temporal_reasoning:
+        found = [replace(draft, happened_from=None, happened_to=None) for draft in found]
     async with rt.db.acquire(event.project_id) as conn:
         pairs = [(draft.scope_id, draft.hash) for draft in found]
         known = await memory_store.known_hashes(conn, event.project_id, pairs)
     fresh = dedupe.new(found, known)
     shared = remember.Shared(
         event_id=event.id,
-        # The time of acceptance, not of processing: the order of work then changes nothing that is remembered.
-        created_at=add.request.timestamp or event.created_at,
+        created_at=_created_at(add),
         metadata=_metadata(add),
         immutable=add.request.immutable,
         expiration_date=add.request.expiration_date or add.project.settings.expiration_date,
     )
     prepared = await remember.prepare(rt, fresh, shared)
-    stored = await _commit(rt, add, prepared, facts=len(found))
+    stored = await _commit(rt, add, facts, found, prepared)
     return len(stored)
+
+
+def _created_at(add: _Add) -> datetime:
+    # The time of acceptance, not of processing: the order of work then changes nothing that is remembered.
+    return add.request.timestamp or add.event.created_at
 
 
 def _metadata(add: _Add) -> dict[str, Any] | None:
@@ -223,7 +258,7 @@ async def _existing(rt: Runtime, add: _Add) -> tuple[tuple[UUID, str], ...]:
             conn,
             add.event.project_id,
             [target.id for target in add.targets],
-            And(()),
+            STANDING,
             vector,
             model=rt.embedder.model,
             limit=EXISTING,
@@ -232,7 +267,9 @@ async def _existing(rt: Runtime, add: _Add) -> tuple[tuple[UUID, str], ...]:
     return tuple((memory_id, found[memory_id].text) for memory_id, _ in near if memory_id in found)
 
 
-async def _commit(rt: Runtime, add: _Add, prepared: Sequence[NewMemory], *, facts: int) -> list[Memory]:
+async def _commit(
+    rt: Runtime, add: _Add, facts: Sequence[Fact], found: Sequence[remember.Draft], prepared: Sequence[NewMemory]
+) -> list[Memory]:
     """Write everything that came of the event in one transaction; return what was really added.
 
     Raises: Fenced, with nothing written.
@@ -249,9 +286,36 @@ async def _commit(rt: Runtime, add: _Add, prepared: Sequence[NewMemory], *, fact
         else:
             await messages.insert_many(conn, event.project_id, event.scope_id, event.id, add.messages)
         stored = await remember.store(rt, conn, event.project_id, kept)
-        metadata: dict[str, Any] = {"facts": facts, "duplicates": facts - len(stored)}
+        await announce.changed(
+            conn,
+            event.project_id,
+            WebhookEvent.MEMORY_ADD,
+            stored,
+            custom_categories=add.request.custom_categories,
+        )
+        replaced = await _supersede(rt, conn, add, facts, found, stored)
+        metadata: dict[str, Any] = {"facts": len(found), "duplicates": len(found) - len(stored)}
         if cancelled:
-            metadata = {"facts": facts, "cancelled_by": "delete_all"}
+            metadata = {"facts": len(found), "cancelled_by": "delete_all"}
+        if replaced:
+            metadata["superseded"] = replaced
         if not await events.finish(conn, event, remember.results(stored), metadata):
             raise attempt.Fenced
     return stored
+
+
+async def _supersede(
+    rt: Runtime,
+    conn: Conn,
+    add: _Add,
+    facts: Sequence[Fact],
+    found: Sequence[remember.Draft],
+    stored: Sequence[Memory],
+) -> int:
+    """Mark what the new memories replace; return how many memories that are."""
+    if add.is_procedure:
+        return 0
+    project_id = add.event.project_id
+    by_model = rt.llm is not None
+    told = supersede.by_model(facts, found) if by_model else await supersede.by_rule(conn, project_id, found)
+    return len(await supersede.apply(conn, project_id, told, stored, said_at=_created_at(add)))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from app import errors
-from app.domain import edit, remember
-from app.model import Caller, Memory
+from app.domain import announce, edit, remember
+from app.model import Caller, Memory, WebhookEvent
 from app.runtime import Runtime
 from app.store import events, memories
 from app.store.db import Conn
@@ -46,6 +46,8 @@ async def update(
         edits = {memory_id: edit.edit_of(change, made.get(memory_id, {}), event.id) for memory_id, change in changes}
         changed = await memories.update_many(conn, project_id, edits)
         await events.record(conn, project_id, event.id, [edit.updated(memory) for memory in changed])
+        following = await announce.changed(conn, project_id, WebhookEvent.MEMORY_UPDATE, changed)
+    await announce.ring(rt, following)
     return len(changed)
 
 

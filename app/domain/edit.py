@@ -13,8 +13,8 @@ from uuid_utils.compat import uuid7
 
 from app import errors
 from app.config import Settings
-from app.domain import dedupe, filters, lexemes, limits, link, remember, request
-from app.model import OWNER_FIELDS, Caller, Event, FilterNode, Memory, Status, Vectors
+from app.domain import announce, dedupe, filters, lexemes, limits, link, remember, request
+from app.model import OWNER_FIELDS, Caller, Event, FilterNode, Memory, Status, Vectors, WebhookEvent
 from app.runtime import Runtime
 from app.store import events, memories, scopes
 from app.store.db import Conn
@@ -65,6 +65,8 @@ async def update(
             await remember.know_model(rt, conn)
         changed = await memories.update(conn, project_id, memory_id, edit_of(change, made, event.id))
         await events.record(conn, project_id, event.id, [updated(changed)])
+        following = await announce.changed(conn, project_id, WebhookEvent.MEMORY_UPDATE, [changed])
+    await announce.ring(rt, following)
     return changed
 
 
@@ -120,6 +122,7 @@ def _analysed(new: Sequence[tuple[Memory, str, datetime]], vectors: Vectors, mod
             "model": model,
             "terms": lexemes.document(text, actor=memory.actor, said_at=said_at, previous=None),
             "entities": link.entities(text),
+            "categories": None,  # those of the old text; the new one is classified afterwards
             "input": ({"role": memory.role or "user", "content": text},),
         }
         for (memory, text, said_at), vector in zip(new, vectors, strict=True)

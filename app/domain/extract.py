@@ -52,6 +52,7 @@ def to_json(found: Iterable[Fact]) -> list[dict[str, Any]]:
         asdict(fact)
         | {
             "linked_ids": [str(id_) for id_ in fact.linked_ids],
+            "replaces": [str(id_) for id_ in fact.replaces],
             "sources": [[source.message_index, source.start, source.end] for source in fact.sources],
             "happened_from": fact.happened_from and fact.happened_from.isoformat(),
             "happened_to": fact.happened_to and fact.happened_to.isoformat(),
@@ -69,6 +70,7 @@ def from_json(rows: Iterable[dict[str, Any]]) -> list[Fact]:
             actor=row["actor"],
             sources=tuple(Source(*source) for source in row["sources"]),
             linked_ids=tuple(map(UUID, row["linked_ids"])),
+            replaces=tuple(map(UUID, row.get("replaces", ()))),  # absent in what an older release wrote
             happened_from=_instant(row["happened_from"]),
             happened_to=_instant(row["happened_to"]),
         )
@@ -144,7 +146,6 @@ def _fact(item: Any, conversation: Conversation, pieces: Sequence[windows.Piece]
     sources = [pieces[number - 1] for number in _numbers(fields.get("messages")) if 1 <= number <= len(pieces)]
     if not sources and len(pieces) == 1:
         sources = list(pieces)
-    linked = [conversation.existing[at][0] for at in _numbers(fields.get("linked")) if at < len(conversation.existing)]
     happened_from, happened_to = _days(fields.get("date"), conversation.timezone)
     names = {piece.message.name for piece in sources}
     return Fact(
@@ -152,10 +153,17 @@ def _fact(item: Any, conversation: Conversation, pieces: Sequence[windows.Piece]
         role=_role(fields.get("speaker"), sources, conversation),
         actor=names.pop() if len(names) == 1 else None,
         sources=tuple(piece.source for piece in sources),
-        linked_ids=tuple(linked),
+        linked_ids=_existing(fields.get("linked"), conversation),
+        replaces=_existing(fields.get("replaces"), conversation),
         happened_from=happened_from,
         happened_to=happened_to,
     )
+
+
+def _existing(value: Any, conversation: Conversation) -> tuple[UUID, ...]:
+    """Return the stored memories whose numbers are in `value`; what is no such number is made up."""
+    known = conversation.existing
+    return tuple(known[at][0] for at in _numbers(value) if at < len(known))
 
 
 def _role(claimed: Any, sources: Sequence[windows.Piece], conversation: Conversation) -> str:

@@ -62,6 +62,8 @@ The answer is one JSON object with one key, "facts": a list of objects with thes
 - "speaker": "user" or "assistant", whoever made the statement.
 - "messages": numbers of the lines of <new_messages> that the fact comes from.
 - "linked": ids of lines of <stored_memories> that the fact belongs with, continues or contradicts; often empty.
+- "replaces": those of them that were so and are no longer so because of the fact, as when somebody has moved, changed jobs
+  or numbers, or corrects what was said. Nothing that is only related, less exact, or tells of another time; mostly empty.
 - "date": when it happens or happened, as YYYY-MM-DD, or YYYY-MM-DD/YYYY-MM-DD from first to last day; null without a date.
 """
 
@@ -96,12 +98,13 @@ SCHEMA: dict[str, Any] = {
             "items": {
                 "type": "object",
                 "additionalProperties": False,
-                "required": ["text", "speaker", "messages", "linked", "date"],
+                "required": ["text", "speaker", "messages", "linked", "replaces", "date"],
                 "properties": {
                     "text": {"type": "string"},
                     "speaker": {"type": "string", "enum": ["user", "assistant"]},
                     "messages": {"type": "array", "items": {"type": "integer"}},
                     "linked": {"type": "array", "items": {"type": "integer"}},
+                    "replaces": {"type": "array", "items": {"type": "integer"}},
                     "date": {"type": ["string", "null"]},
                 },
             },
@@ -158,7 +161,7 @@ def user(
     now = (conversation.now or datetime.now(UTC)).astimezone(conversation.timezone)
     observed = conversation.observed_at.astimezone(conversation.timezone)
     dates = f"Observation date: {_stamp(observed)}\nCurrent date: {_stamp(now)}"
-    return "\n\n".join([*(_section(name, part) for name, part in zip(SECTIONS, lines, strict=True)), dates])
+    return "\n\n".join([*(section(name, part) for name, part in zip(SECTIONS, lines, strict=True)), dates])
 
 
 def shorten(text: str, limit: int) -> str:
@@ -180,7 +183,8 @@ def _stamp(at: datetime) -> str:
     return f"{at:%A} {at.isoformat(sep=' ', timespec='minutes')}"
 
 
-def _section(name: str, lines: Iterable[dict[str, Any]]) -> str:
+def section(name: str, lines: Iterable[dict[str, Any]]) -> str:
+    """Return lines of data between tags."""
     body = "\n".join(map(_json_line, lines)) or "(none)"
     return f"<{name}>\n{body}\n</{name}>"
 

@@ -10,9 +10,9 @@ from uuid import UUID
 
 import uuid_utils.compat as uuids
 
-from app.domain import dedupe, drafts, parts, remember
+from app.domain import announce, dedupe, drafts, parts, remember
 from app.domain.request import Request
-from app.model import Event, Message, Project, Status
+from app.model import Event, Message, Project, Status, WebhookEvent
 from app.runtime import Runtime
 from app.store import events, messages, scopes
 from app.store import memories as memory_store
@@ -71,10 +71,15 @@ async def store(
             return event
         await messages.insert_many(conn, project.id, scope.id, event.id, said)
         stored = await remember.store(rt, conn, project.id, prepared)
+        following = await announce.changed(
+            conn, project.id, WebhookEvent.MEMORY_ADD, stored, custom_categories=request.custom_categories
+        )
         metadata: dict[str, Any] = {"facts": len(found), "duplicates": len(found) - len(stored)}
         if skipped:
             metadata["skipped"] = skipped
-        return await _recorded(conn, project.id, event.id, remember.results(stored), metadata)
+        event = await _recorded(conn, project.id, event.id, remember.results(stored), metadata)
+    await announce.ring(rt, following)
+    return event
 
 
 async def _recorded(

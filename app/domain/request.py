@@ -34,6 +34,7 @@ class Request:
     includes: str | None = None
     excludes: str | None = None
     custom_categories: list[Any] | None = None
+    temporal_reasoning: bool = True  # False: memories keep no time at which what they tell took place
     memory_type: str | None = None  # procedure.KIND: one record of an agent's run; None: facts
     extra: dict[str, Any] = field(default_factory=dict)  # accepted, kept and shown with the event, without effect here
 
@@ -55,6 +56,7 @@ def to_payload(request: Request) -> dict[str, Any]:
         "timestamp": request.timestamp and request.timestamp.timestamp(),
         "observation_datetime": request.observation_at and request.observation_at.isoformat(),
         "custom_categories": request.custom_categories,
+        "temporal_reasoning": None if request.temporal_reasoning else False,
         **{name: getattr(request, name) for name in _TEXTS},
     }
     return payload | {name: value for name, value in given.items() if value is not None}
@@ -77,6 +79,7 @@ def from_payload(payload: Mapping[str, Any]) -> Request:
         timestamp=None if timestamp is None else datetime.fromtimestamp(timestamp, UTC),
         observation_at=None if observed is None else datetime.fromisoformat(observed),
         custom_categories=payload.get("custom_categories"),
+        temporal_reasoning=payload.get("temporal_reasoning") is not False,
         **texts,
     )
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from app import errors
-from app.model import Event, Status
+from app.model import INTERNAL_KINDS, Event, Status
 from app.store.db import Conn
 
 CLAIM_TRIES = 5  #: claims lost to another worker before this one waits for its next turn
@@ -218,6 +218,14 @@ async def finish(
     return _done(await conn.execute(_FINISH, *_fence(event), stored, None if metadata is None else dict(metadata)))
 
 
+_DISCARD = "DELETE FROM events WHERE project_id = $1 AND id = $2 AND status = 'RUNNING' AND lease_epoch = $3"
+
+
+async def discard(conn: Conn, event: Event) -> bool:
+    """End an internal event well: nobody asks for its outcome, so nothing stays; False: fenced off, roll back."""
+    return _done(await conn.execute(_DISCARD, *_fence(event)))
+
+
 _RETRY_AT = """
 UPDATE events
 SET status = 'PENDING', next_at = clock_timestamp() + make_interval(secs => $4), error_code = $5, error = $6,
@@ -346,6 +354,7 @@ async def get(conn: Conn, project_id: int, event_id: UUID) -> Event:
 _COUNT = """
 SELECT count(*) FROM events
 WHERE project_id = $1
+  AND kind <> ALL ($6::text[])
   AND ($2::text IS NULL OR kind = $2)
   AND ($3::text IS NULL OR status = $3)
   AND ($4::timestamptz IS NULL OR created_at >= $4)
@@ -355,12 +364,13 @@ WHERE project_id = $1
 _LIST = f"""
 SELECT {_COLUMNS} FROM events                   -- events_newest
 WHERE project_id = $1
+  AND kind <> ALL ($6::text[])
   AND ($2::text IS NULL OR kind = $2)
   AND ($3::text IS NULL OR status = $3)
   AND ($4::timestamptz IS NULL OR created_at >= $4)
   AND ($5::timestamptz IS NULL OR created_at < $5)
 ORDER BY seq DESC
-LIMIT $6 OFFSET $7
+LIMIT $7 OFFSET $8
 """  # noqa: S608 - the columns are a constant
 
 
@@ -375,8 +385,12 @@ async def list_page(
     limit: int,
     offset: int = 0,
 ) -> tuple[int, list[Event]]:
-    """Return how many events there are and a page of them, newest first. `since` is inclusive, `before` is not."""
-    selected = (project_id, kind, None if status is None else status.value, since, before)
+    """Return how many events there are and a page of them, newest first; internal ones are left out.
+
+    `since` is inclusive, `before` is not.
+    """
+    internal = list(INTERNAL_KINDS)
+    selected = (project_id, kind, None if status is None else status.value, since, before, internal)
     total: int = await conn.fetchval(_COUNT, *selected)
     return total, [_event(row) for row in await conn.fetch(_LIST, *selected, limit, offset)]
 

@@ -12,7 +12,7 @@ import pytest
 
 from app import config
 from app.domain import add
-from app.model import Caller, Event, Memory, Message, Owners, Project, ProjectSettings, Status
+from app.model import INTERNAL_KINDS, Caller, Event, Memory, Message, Owners, Project, ProjectSettings, Status
 from app.runtime import Runtime
 from app.store import events, memories
 from app.store.db import Database
@@ -53,11 +53,14 @@ class Lab:
         key = request.pop("idempotency_key", None)
         return await add.accept(rt, self.caller(project), add.Request(**(values | request)), idempotency_key=key)
 
-    async def claim(self, rt: Runtime) -> Event:
-        async with self.db.acquire(None) as conn:
-            event = await events.claim(conn, lease_s=rt.settings.lease_s)
-        assert event is not None, "no event is due"
-        return event
+    async def claim(self, rt: Runtime, kind: str = "ADD") -> Event:
+        """Claim the next event of a kind; those of other kinds that were due before stay with a worker that is busy."""
+        while True:
+            async with self.db.acquire(None) as conn:
+                event = await events.claim(conn, lease_s=rt.settings.lease_s)
+            assert event is not None, f"no {kind} is due"
+            if event.kind == kind:
+                return event
 
     async def event(self, accepted: add.Accepted | Event) -> Event:
         """Return the event as it is stored now."""
@@ -74,8 +77,10 @@ class Lab:
         return sorted(found.values(), key=lambda memory: (memory.created_at, memory.id))
 
     async def count(self, table: str) -> int:
+        """Return how many rows a table has; of events, how many were requested."""
+        where = "WHERE kind <> ALL ($1::text[])" if table == "events" else "WHERE $1::text[] IS NOT NULL"
         async with self.db.acquire(None) as conn:
-            return int(await conn.fetchval(f"SELECT count(*) FROM {table}"))
+            return int(await conn.fetchval(f"SELECT count(*) FROM {table} {where}", list(INTERNAL_KINDS)))
 
     async def execute(self, sql: str, *args: Any) -> None:
         async with self.db.acquire(None) as conn:

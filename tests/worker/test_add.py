@@ -280,7 +280,7 @@ async def test_messages_as_they_are_are_stored_at_once(lab: Lab) -> None:
     )
     assert (await lab.event(accepted)).status is Status.SUCCEEDED
     assert (accepted.event.latency_ms or 0) > 0
-    assert lab.queue.rung == []
+    assert accepted.event.id not in lab.queue.rung
 
 
 async def test_system_and_blank_messages_are_never_stored(lab: Lab) -> None:
