@@ -89,6 +89,19 @@ class Settings(BaseSettings):
     outbound_allow_nets: Annotated[tuple[Network, ...], NoDecode] = Field(
         (), description="Networks beside the public ones that webhooks and media URLs may reach, on any port, such as 10.0.0.0/8, comma-separated."
     )
+    webhook_slots: int = Field(16, ge=1, le=200, description="Webhook deliveries that one worker makes at the same time; two at most to one endpoint.")
+    webhook_timeout_s: float = Field(10.0, gt=0, description="Longest time for one delivery, in seconds.")
+    webhook_delays_s: Annotated[tuple[float, ...], NoDecode] = Field(
+        (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 36_000.0),
+        description="Waits before the second and later attempts of a delivery, comma-separated.",
+    )
+    webhook_disable_days: float = Field(
+        5.0, gt=0, description="An endpoint whose every attempt has failed for so long is made inactive."
+    )
+    webhook_overlap_s: float = Field(
+        86_400.0, ge=0, description="Seconds for which a rotated webhook secret signs beside the new one."
+    )
+    webhook_keep_days: int = Field(30, ge=1, description="Days for which deliveries and their log are kept.")
     media_max_bytes: int = Field(10 * 2**20, ge=1024, description="Size of one image or document of an add.")
     media_max_parts: int = Field(20, ge=1, description="Images and documents in one add.")
     media_max_pages: int = Field(200, ge=1, description="Pages of one PDF.")
@@ -111,7 +124,7 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
     log_json: bool = Field(True, description="Log JSON lines; false gives lines for people.")
 
-    @field_validator("retry_delays_s", "outbound_allow_nets", mode="before")
+    @field_validator("retry_delays_s", "webhook_delays_s", "outbound_allow_nets", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value

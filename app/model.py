@@ -144,6 +144,7 @@ class Endpoint:
     owner: str  # address of whoever made it
     created_at: datetime
     updated_at: datetime
+    disabled_reason: str | None = None  # why memoryd made it inactive; None: it did not
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,6 +433,7 @@ class Export:
     updated_at: datetime
 
 
+ProfileKind = Literal["user", "agent"]
 ProfileStatus = Literal["pending", "succeeded", "insufficient_data", "failed"]
 
 
@@ -440,7 +442,7 @@ class Profile:
     """What is known of a user or an agent, in the shape that its project chose."""
 
     project_id: int
-    kind: Literal["user", "agent"]
+    kind: ProfileKind
     name: str  # the id that requests use
     status: ProfileStatus
     profile: dict[str, Any] | None  # None unless it succeeded

@@ -9,7 +9,9 @@ from app import log
 from app.config import Settings
 from app.runtime import Runtime, open_runtime
 from worker import bell
-from worker.pump import CANCEL_S, Pump
+from worker.deliveries import Courier
+from worker.pump import Pump
+from worker.slots import CANCEL_S
 
 _log = log.get("worker")
 
@@ -37,26 +39,30 @@ async def run(settings: Settings) -> int:
 
 
 async def serve(rt: Runtime, stop: asyncio.Event, hurry: asyncio.Event | None = None) -> None:
-    """Process events until `stop` is set, then wait for the running ones up to `drain_s` or until `hurry` is set."""
-    pump = Pump(rt)
+    """Process events and deliver until `stop` is set; then wait for what runs up to `drain_s`, or until `hurry` is set."""
+    pump, courier = Pump(rt), Courier(rt)
+    pump.on_wake = courier.wake  # whatever is rung for, and whatever ends, may have changed something to tell
+    looking = [asyncio.create_task(slots.run()) for slots in (pump, courier)]
+    around = [asyncio.create_task(slots.tend()) for slots in (pump, courier)]
     url = rt.settings.redis_url
-    tasks = [asyncio.create_task(pump.run()), asyncio.create_task(pump.tend())]
     if url is not None:
-        tasks.append(asyncio.create_task(bell.listen(url.get_secret_value(), pump)))
-    _log.info("worker.started", worker=pump.id, slots=rt.settings.worker_slots, doorbell=url is not None)
+        around.append(asyncio.create_task(bell.listen(url.get_secret_value(), pump)))
+    _log.info("worker.started", worker=pump.id, slots=pump.slots, doorbell=url is not None)
     stopping = asyncio.create_task(stop.wait())
     try:
-        done, _ = await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait({stopping, *looking, *around}, return_when=asyncio.FIRST_COMPLETED)
         for task in done - {stopping}:
             task.result()  # they never end by themselves: this raises the bug that ended one
     finally:
         stopping.cancel()
-        for task in tasks[1:]:
+        for task in around:
             task.cancel()
         pump.stop()
-        await asyncio.wait(tasks[:1], timeout=CANCEL_S)  # a claim that is under way comes home first
-        given_back = await pump.drain(hurry or asyncio.Event())
-        for task in tasks:
+        courier.stop()
+        await asyncio.wait(looking, timeout=CANCEL_S)  # a claim that is under way comes home first
+        hurried = hurry or asyncio.Event()
+        given_back = sum(await asyncio.gather(pump.drain(hurried), courier.drain(hurried)))
+        for task in looking:
             task.cancel()
-        await asyncio.gather(*tasks, stopping, return_exceptions=True)
+        await asyncio.gather(*looking, *around, stopping, return_exceptions=True)
         _log.info("worker.stopped", worker=pump.id, given_back=given_back)

@@ -11,7 +11,7 @@ from typing import Any
 from app import errors, log
 from app.model import Event
 from app.runtime import Runtime
-from app.store import events
+from app.store import announcements, events
 from app.store.db import Conn
 
 JITTER = 0.2  #: share by which a wait differs, so that events that failed together do not come back together
@@ -78,10 +78,17 @@ async def failed(rt: Runtime, event: Event, error: errors.AppError) -> Outcome:
     text = log.redact(error.message)[:LONGEST_TEXT]
     delay_s = next_delay(rt.settings.retry_delays_s, event.attempts, error)
     if delay_s is None:
-        held = await _settle(rt, event, lambda conn: events.fail(conn, event, error.code, text))
+        held = await settle(rt, event.project_id, lambda conn: _fail(conn, event, error.code, text))
         return GaveUp(error.code) if held else Lost()
-    held = await _settle(rt, event, lambda conn: events.retry_at(conn, event, delay_s, error.code, text))
+    held = await settle(rt, event.project_id, lambda conn: events.retry_at(conn, event, delay_s, error.code, text))
     return RetryAt(delay_s, error.code) if held else Lost()
+
+
+async def _fail(conn: Conn, event: Event, code: str, text: str) -> bool:
+    held = await events.fail(conn, event, code, text)
+    if held:
+        await announcements.insert_failed(conn, event.project_id, event.id)
+    return held
 
 
 def next_delay(delays_s: tuple[float, ...], attempts: int, error: errors.AppError) -> float | None:
@@ -94,13 +101,17 @@ def next_delay(delays_s: tuple[float, ...], attempts: int, error: errors.AppErro
 
 async def give_back(rt: Runtime, event: Event) -> bool:
     """Return the event undone, at no cost of an attempt: this worker stops. False: another one has it."""
-    return await _settle(rt, event, lambda conn: events.release(conn, event))
+    return await settle(rt, event.project_id, lambda conn: events.release(conn, event))
 
 
-async def _settle(rt: Runtime, event: Event, write: Callable[[Conn], Awaitable[bool]]) -> bool:
+async def settle(rt: Runtime, project_id: int, write: Callable[[Conn], Awaitable[bool]]) -> bool:
+    """Write an outcome in a transaction of its own, in several tries; return what `write` returns.
+
+    Raises: DatabaseUnavailable when all of them were in vain.
+    """
     for pause_s in (*SETTLE_DELAYS_S, None):
         try:
-            async with rt.db.transaction(event.project_id) as conn:
+            async with rt.db.transaction(project_id) as conn:
                 return await write(conn)
         except errors.DatabaseUnavailable:
             if pause_s is None:

@@ -28,7 +28,7 @@ PORTS = (80, 443)  #: of public hosts; hosts of an opened network may be called 
 CONNECT_S = 5.0  #: longest wait for one address of a host
 _AGENT = f"memoryd/{__version__}"
 _BUSY = {408, 425, 429}
-_MAX_WAIT_S = 3600  # the longest Retry-After that is believed
+_MAX_WAIT_S = 3600  # the longest Retry-After that a fetch believes
 _UNFIT = re.compile(r"[\x00-\x20\x7f\\]")  # what parsers of URLs read in different ways
 _INFLATED = {"gzip", "x-gzip", "deflate"}
 
@@ -68,7 +68,7 @@ async def fetch(url: str, *, networks: Sequence[Network], timeout_s: float, max_
     host = check(url)
     answer = await request("GET", url, networks=networks, timeout_s=timeout_s, max_bytes=max_bytes)
     if answer.status in _BUSY or answer.status >= httpx.codes.INTERNAL_SERVER_ERROR:
-        wait_s = _retry_after_s(answer.headers.get("retry-after", ""))
+        wait_s = retry_after_s(answer.headers.get("retry-after", ""), longest_s=_MAX_WAIT_S)
         raise errors.OutboundUnavailable(f"{host} answered HTTP {answer.status}.", retry_after_s=wait_s)
     if answer.status in range(300, 400):
         raise errors.OutboundRefused(f"{host} redirects elsewhere (HTTP {answer.status}); send the final address.")
@@ -244,14 +244,14 @@ def _too_large(host: str, max_bytes: int) -> errors.OutboundRefused:
     )
 
 
-def _retry_after_s(value: str) -> int | None:
-    """Read Retry-After, seconds or a date (RFC 9110, 10.2.3). None: absent or nonsense."""
+def retry_after_s(value: str, *, longest_s: int) -> int | None:
+    """Read Retry-After, seconds or a date (RFC 9110, 10.2.3), as at most `longest_s`. None: absent or nonsense."""
     value = value.strip()
     if value.isdecimal() and value.isascii():
-        return min(int(value[:9]), _MAX_WAIT_S)
+        return min(int(value[:9]), longest_s)
     try:
         at = parsedate_to_datetime(value)
     except ValueError:
         return None
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return min(max(0, round((at - datetime.now(UTC)).total_seconds())), _MAX_WAIT_S)
+    return min(max(0, round((at - datetime.now(UTC)).total_seconds())), longest_s)

@@ -15,10 +15,28 @@ _ENTITIES = "DELETE FROM entities WHERE project_id = $1"
 _MEMORIES = "DELETE FROM memories WHERE project_id = $1"
 _MESSAGES = "DELETE FROM messages WHERE project_id = $1"
 _HISTORY = "DELETE FROM history WHERE project_id = $1"
+_ENDPOINTS = (
+    "SELECT id FROM webhooks WHERE project_id = $1 FOR UPDATE"  # before what is delivered to them, as its workers
+)
+_ATTEMPTS = "DELETE FROM delivery_attempts WHERE project_id = $1"
+_DELIVERIES = "DELETE FROM deliveries WHERE project_id = $1"
 _PROJECT = "DELETE FROM projects WHERE id = $1 RETURNING id"  # takes with it whatever refers to it, stragglers too
 _TERMS = "DELETE FROM terms WHERE project_id = $1"  # refer to nothing, and are written by nobody now
 
-_IN_ORDER = (_EVENTS, _LINKS, _SOURCES, _VECTORS, _FEEDBACK, _ENTITIES, _MEMORIES, _MESSAGES, _HISTORY)
+_IN_ORDER = (
+    _EVENTS,
+    _LINKS,
+    _SOURCES,
+    _VECTORS,
+    _FEEDBACK,
+    _ENTITIES,
+    _MEMORIES,
+    _MESSAGES,
+    _HISTORY,
+    _ENDPOINTS,
+    _ATTEMPTS,
+    _DELIVERIES,
+)
 _WAIT_S = 600.0  #: for one table; a million rows take about a minute
 
 
