@@ -299,7 +299,11 @@ async def _commit(
             metadata = {"facts": len(found), "cancelled_by": "delete_all"}
         if replaced:
             metadata["superseded"] = replaced
-        if not await events.finish(conn, event, remember.results(stored), metadata):
+        results = remember.results(stored)
+        await announce.ingested(
+            conn, event.project_id, event.id, add.request.owners, results, cancelled=bool(cancelled)
+        )
+        if not await events.finish(conn, event, results, metadata):
             raise attempt.Fenced
     return stored
 

@@ -46,7 +46,7 @@ async def update(
         edits = {memory_id: edit.edit_of(change, made.get(memory_id, {}), event.id) for memory_id, change in changes}
         changed = await memories.update_many(conn, project_id, edits)
         await events.record(conn, project_id, event.id, [edit.updated(memory) for memory in changed])
-        following = await announce.changed(conn, project_id, WebhookEvent.MEMORY_UPDATE, changed)
+        following = await announce.changed(conn, project_id, WebhookEvent.MEMORY_UPDATE, changed, event_id=event.id)
     await announce.ring(rt, following)
     return len(changed)
 
@@ -65,10 +65,12 @@ async def delete(rt: Runtime, caller: Caller, ids: Sequence[UUID], *, idempotenc
         if not first:
             return len(event.results)
         await _all(conn, project_id, wanted)
-        deleted = await memories.delete(conn, project_id, wanted)
+        deleted = await memories.delete(conn, project_id, wanted, event_id=event.id)
         if len(deleted) < len(wanted):  # another request was faster
             raise errors.MemoryNotFound
         await events.record(conn, project_id, event.id, [{"id": str(gone), "event": "DELETE"} for gone in wanted])
+        following = await announce.deleted(conn, project_id, event.id)
+    await announce.ring(rt, following)
     return len(deleted)
 
 

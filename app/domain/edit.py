@@ -65,7 +65,7 @@ async def update(
             await remember.know_model(rt, conn)
         changed = await memories.update(conn, project_id, memory_id, edit_of(change, made, event.id))
         await events.record(conn, project_id, event.id, [updated(changed)])
-        following = await announce.changed(conn, project_id, WebhookEvent.MEMORY_UPDATE, [changed])
+        following = await announce.changed(conn, project_id, WebhookEvent.MEMORY_UPDATE, [changed], event_id=event.id)
     await announce.ring(rt, following)
     return changed
 
@@ -145,10 +145,12 @@ async def delete(
             return len(event.results) - 1
         memory = await memories.get(conn, project_id, memory_id)
         older = await memories.superseded_by(conn, project_id, memory) if linked else []
-        deleted = await memories.delete(conn, project_id, [memory_id, *older])
+        deleted = await memories.delete(conn, project_id, [memory_id, *older], event_id=event.id)
         if memory_id not in deleted:  # another request was faster
             raise errors.MemoryNotFound
         await events.record(conn, project_id, event.id, [{"id": str(gone), "event": "DELETE"} for gone in deleted])
+        following = await announce.deleted(conn, project_id, event.id)
+    await announce.ring(rt, following)
     return len(deleted) - 1
 
 
@@ -171,8 +173,10 @@ async def delete_all(
         cancelled = 0
         if all(condition.field in OWNER_FIELDS for condition in filters.conditions(node)):
             cancelled = await events.cancel_targets(conn, project_id, await scopes.matching(conn, project_id, node))
-        deleted = await memories.delete_where(conn, project_id, node)
+        deleted = await memories.delete_where(conn, project_id, node, event_id=event.id)
         await events.record(conn, project_id, event.id, [], {"deleted": deleted, "cancelled_adds": cancelled})
+        following = await announce.deleted(conn, project_id, event.id)
+    await announce.ring(rt, following)
     return event
 
 

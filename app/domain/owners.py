@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app import errors
-from app.domain import edit
+from app.domain import announce, edit
 from app.model import Caller, Condition, Event, Operator, Owner, OwnerKind
 from app.runtime import Runtime
 from app.store import events, memories, messages, owners, scopes
@@ -56,11 +56,14 @@ async def delete(
             return event
         scope_ids = await scopes.matching(conn, project_id, node)
         cancelled = await events.cancel_targets(conn, project_id, scope_ids)
-        deleted = await memories.delete_where(conn, project_id, node)  # holds the scopes from here on
+        # Holds the scopes from here on.
+        deleted = await memories.delete_where(conn, project_id, node, event_id=event.id)
         await messages.delete_of(conn, project_id, scope_ids)
         if not await owners.delete(conn, project_id, kind, name):
             raise _unknown()
         await events.record(conn, project_id, event.id, [], {"deleted": deleted, "cancelled_adds": cancelled})
+        following = await announce.deleted(conn, project_id, event.id)
+    await announce.ring(rt, following)
     return event
 
 

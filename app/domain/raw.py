@@ -77,7 +77,9 @@ async def store(
         metadata: dict[str, Any] = {"facts": len(found), "duplicates": len(found) - len(stored)}
         if skipped:
             metadata["skipped"] = skipped
-        event = await _recorded(conn, project.id, event.id, remember.results(stored), metadata)
+        results = remember.results(stored)
+        event = await _recorded(conn, project.id, event.id, results, metadata)
+        following += await announce.ingested(conn, project.id, event.id, request.owners, results)
     await announce.ring(rt, following)
     return event
 

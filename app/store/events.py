@@ -11,6 +11,7 @@ import asyncpg
 
 from app import errors
 from app.model import INTERNAL_KINDS, Event, Status
+from app.store import announcements
 from app.store.db import Conn
 
 CLAIM_TRIES = 5  #: claims lost to another worker before this one waits for its next turn
@@ -266,12 +267,12 @@ async def release(conn: Conn, event: Event) -> bool:
 
 # After a worker's death -------------------------------------------------------------------------------------------------
 
-_RECLAIM_EXPIRED = """
+_RECLAIM_EXPIRED = f"""
 WITH expired AS (                               -- events_lease
     SELECT project_id, id FROM events
     WHERE status = 'RUNNING' AND lease_until < statement_timestamp()
     FOR UPDATE SKIP LOCKED
-)
+), changed AS (
 UPDATE events e
 SET status = CASE WHEN e.attempts > cardinality($1::float8[]) THEN 'FAILED' ELSE 'PENDING' END,
     -- At once after the first death; then by the schedule, so that an event that kills its worker does not take
@@ -283,12 +284,24 @@ SET status = CASE WHEN e.attempts > cardinality($1::float8[]) THEN 'FAILED' ELSE
     lease_until = NULL, updated_at = clock_timestamp()
 FROM expired
 WHERE e.project_id = expired.project_id AND e.id = expired.id
-"""
+RETURNING e.project_id, e.id, e.kind, e.status, e.scope_id, e.results, e.error
+), n AS (
+    SELECT {announcements.OF_FAILED}
+    FROM changed e
+    LEFT JOIN scopes s ON s.project_id = e.project_id AND s.id = e.scope_id
+    WHERE e.kind = 'ADD' AND e.status = 'FAILED'
+), announced AS ({announcements.FAN_OUT})
+SELECT count(*) FROM changed
+"""  # noqa: S608 - constants
 
 
 async def reclaim_expired(conn: Conn, retry_delays_s: Sequence[float]) -> int:
-    """Make events due again whose worker let the lease run out, and fail those out of attempts. Return how many."""
-    return _count(await conn.execute(_RECLAIM_EXPIRED, list(retry_delays_s)))
+    """Make events due again whose worker let the lease run out, and fail those out of attempts. Return how many.
+
+    Endpoints that ask for failures are told in the same statement.
+    """
+    reclaimed: int = await conn.fetchval(_RECLAIM_EXPIRED, list(retry_delays_s))
+    return reclaimed
 
 
 # Reading and changing from the outside ----------------------------------------------------------------------------------

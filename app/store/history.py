@@ -53,17 +53,19 @@ async def record_updated(
 
 _INSERT_DELETED = """
 INSERT INTO history (project_id, id, memory_id, scope_id, event, old_text, user_id, agent_id, app_id, run_id,
-                     metadata, categories, created_at, updated_at)
+                     metadata, categories, event_id, created_at, updated_at)
 SELECT $1, d.id, m.id, m.scope_id, 'DELETE', m.text, m.user_id, m.agent_id, m.app_id, m.run_id,
-       m.metadata, m.categories, m.created_at, clock_timestamp()
+       m.metadata, m.categories, $4, m.created_at, clock_timestamp()
 FROM unnest($2::uuid[], $3::uuid[]) AS d (id, memory_id)
 JOIN memories m ON m.project_id = $1 AND m.id = d.memory_id
 """
 
 
-async def record_deleted(conn: Conn, project_id: int, memory_ids: Collection[UUID]) -> None:
-    """Note that those of these memories that exist are being deleted; call it before they are."""
-    await conn.execute(_INSERT_DELETED, project_id, [uuid7() for _ in memory_ids], list(memory_ids))
+async def record_deleted(
+    conn: Conn, project_id: int, memory_ids: Collection[UUID], event_id: UUID | None = None
+) -> None:
+    """Note that those of these memories that exist are being deleted by this request; call it before they are."""
+    await conn.execute(_INSERT_DELETED, project_id, [uuid7() for _ in memory_ids], list(memory_ids), event_id)
 
 
 _LIST = """

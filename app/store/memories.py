@@ -118,9 +118,7 @@ async def list_page(
     return total, [memory_rows.read(row) for row in await conn.fetch(sql, *args, limit, offset)]
 
 
-async def walk(
-    conn: Conn, project_id: int, node: FilterNode, *, after: UUID | None = None, limit: int
-) -> list[Memory]:
+async def walk(conn: Conn, project_id: int, node: FilterNode, *, after: UUID | None = None, limit: int) -> list[Memory]:
     """Return the next memories that match, in the order of their ids, from behind `after`: a walk through all of them."""
     where, args = await _where(conn, project_id, node)
     beyond = f"(${len(args) + 1}::uuid IS NULL OR m.id > ${len(args) + 1}) ORDER BY m.id LIMIT ${len(args) + 2}"
@@ -270,14 +268,17 @@ async def _refuse_known(conn: Conn, project_id: int, pairs: Sequence[tuple[Memor
 # Deleting
 
 
-async def delete(conn: Conn, project_id: int, ids: Collection[UUID]) -> list[UUID]:
-    """Delete memories in the caller's transaction; return the ids of those that existed. Their history stays."""
+async def delete(conn: Conn, project_id: int, ids: Collection[UUID], *, event_id: UUID | None = None) -> list[UUID]:
+    """Delete memories in the caller's transaction; return the ids of those that existed. Their history stays.
+
+    `event_id`: the request, for the history.
+    """
     await scopes.lock(conn, project_id, await memory_rows.scopes_of(conn, project_id, ids))
-    return await _remove(conn, project_id, ids)
+    return await _remove(conn, project_id, ids, event_id)
 
 
-async def delete_where(conn: Conn, project_id: int, node: FilterNode) -> int:
-    """Delete every memory that matches, in the caller's transaction; return how many."""
+async def delete_where(conn: Conn, project_id: int, node: FilterNode, *, event_id: UUID | None = None) -> int:
+    """Delete every memory that matches, in the caller's transaction; return how many. `event_id`: as for `delete`."""
     scope_ids = await scopes.matching(conn, project_id, node)
     await scopes.lock(conn, project_id, scope_ids)
     where, args = await _where(conn, project_id, node, scope_ids)
@@ -286,13 +287,13 @@ async def delete_where(conn: Conn, project_id: int, node: FilterNode) -> int:
     ids = iter([row["id"] for row in rows])
     deleted = 0
     while batch := list(islice(ids, _BATCH)):
-        deleted += len(await _remove(conn, project_id, batch))
+        deleted += len(await _remove(conn, project_id, batch, event_id))
     return deleted
 
 
-async def _remove(conn: Conn, project_id: int, ids: Collection[UUID]) -> list[UUID]:
+async def _remove(conn: Conn, project_id: int, ids: Collection[UUID], event_id: UUID | None) -> list[UUID]:
     """Delete memories whose scopes are held."""
-    await history.record_deleted(conn, project_id, ids)
+    await history.record_deleted(conn, project_id, ids, event_id)
     await memory_index.delete_terms(conn, project_id, ids)
     mentioned = await entities.linked_to(conn, project_id, ids)
     deleted, deltas = await memory_rows.delete(conn, project_id, ids)
