@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from app.runtime import Runtime
 from app.store.db import Conn
 from tests import factories
 from tests.api.conftest import client, conformity, described, plain_logs
-from tests.model_stub import ModelStub
+from tests.model_stub import ModelStub, Reply, says
 
 __all__ = ["client", "conformity", "described", "plain_logs"]
 
@@ -120,3 +120,21 @@ async def modelled(client: httpx.AsyncClient, runtime: Runtime, stub: ModelStub)
         other.event_hooks = client.event_hooks
         yield Service(other, rt)
     await model.close()
+
+
+def extraction(*replies: Reply) -> Callable[[dict[str, Any]], Reply]:
+    """Return a script that answers extractions one after the other, the last reply for ever; other questions get nothing."""
+    left = list(replies)
+
+    def answer(asked: dict[str, Any]) -> Reply:
+        if asked.get("response_format", {}).get("json_schema", {}).get("name") != "extracted_facts":
+            return says({})
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return answer
+
+
+def extractions(stub: ModelStub) -> int:
+    """Return how often the model was asked for facts."""
+    formats = [asked.get("response_format", {}) for asked in stub.requests]
+    return sum(form.get("json_schema", {}).get("name") == "extracted_facts" for form in formats)

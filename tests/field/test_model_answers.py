@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.field.conftest import Service
+from tests.field.conftest import Service, extraction
 from tests.model_stub import ModelStub, fails, says
 
 TEA = '{"facts": ["likes tea"]}'
@@ -79,7 +79,7 @@ async def test_reason_names_an_empty_and_a_cut_answer(modelled: Service, stub: M
 
 
 async def test_failures_that_pass_are_waited_out(modelled: Service, stub: ModelStub) -> None:
-    stub.then(fails(503), fails(500)).default = says(TEA)
+    stub.default = extraction(fails(503), fails(500), says(TEA))
     event = await modelled.tell("I like tea.")
     assert (event["status"], event["error"]) == ("SUCCEEDED", None)
     assert await modelled.list() == ["likes tea"]
