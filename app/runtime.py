@@ -53,6 +53,8 @@ async def open_runtime(
         async with database.acquire(None) as conn:
             await databases.check_server(conn)
             await migrate.require_current(conn)
+        if database.wall.refusal is not None:
+            _log.warning("walls.down", advice=database.wall.refusal)
         bell = _open_queue(settings, wanted=queue)
         stack.push_async_callback(bell.close)
         chat = chats.open_llm(settings) if llm else None

@@ -11,7 +11,7 @@ from app.config import Settings
 from app.providers import embedder as embedders
 from app.providers import llm as chats
 from app.store import db as databases
-from app.store import migrate
+from app.store import migrate, walls
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,7 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("database", True, f"PostgreSQL {version.major}.{version.micro}")
         yield await _examined("extensions", lambda: _extensions(conn))
         yield await _examined("migrations", lambda: _migrations(conn))
+        yield await _examined("walls", lambda: _walls(conn))
     finally:
         await conn.close()
 
@@ -82,6 +83,15 @@ async def _extensions(conn: databases.Conn) -> str:
 async def _migrations(conn: databases.Conn) -> str:
     await migrate.require_current(conn)
     return "the schema is up to date"
+
+
+async def _walls(conn: databases.Conn) -> str:
+    with databases.translated():
+        found = await walls.standing(conn)
+    walls.require_usable(found)
+    if found.refusal is not None:
+        raise errors.SetupError(found.refusal)
+    return f"every project's rows are behind row-level security; memoryd acts as {walls.APP} and {walls.SYSTEM}"
 
 
 async def _redis(settings: Settings) -> str:

@@ -14,6 +14,7 @@ import orjson
 from pgvector import HalfVector
 
 from app import errors
+from app.store import walls
 
 Conn: TypeAlias = asyncpg.Connection
 
@@ -38,16 +39,34 @@ _UNSTORABLE = (asyncpg.CharacterNotInRepertoireError, asyncpg.UntranslatableChar
 _MISCONFIGURED = (
     asyncpg.InvalidAuthorizationSpecificationError,  # and a wrong password
     asyncpg.InvalidCatalogNameError,
-    asyncpg.InsufficientPrivilegeError,
     asyncpg.exceptions.ClientConfigurationError,
 )
+
+
+_NOBODY = -1  # no project, and not the work over all of them
+
+
+class _Pooled(asyncpg.Connection):  # type: ignore[misc]  # the driver has no types
+    """A connection that remembers whose work it does, so that it is told only when that changes."""
+
+    acts_for: int | None = _NOBODY
+
+    async def act(self, project_id: int | None) -> None:
+        """Do the work of this project from now on; None: the work over all of them."""
+        if self.acts_for != project_id:
+            self.acts_for = _NOBODY  # in case the answer does not arrive
+            await walls.act(self, project_id, local=False)
+            self.acts_for = project_id
 
 
 class Database:
     """A pool of connections. Open one per process with `open`."""
 
-    def __init__(self, pool: Any) -> None:
+    def __init__(self, pool: Any, wall: walls.Standing, *, pinned: bool) -> None:
+        """`pinned`: a connection of ours is one session of the server; False behind a pooler that shares sessions."""
         self._pool = pool
+        self._pinned = pinned
+        self.wall = wall  #: how the second wall between tenants stood when the database was opened
 
     @classmethod
     async def open(cls, dsn: str, *, pool_size: int, statement_cache: int, wait_s: float = 30.0) -> Database:
@@ -57,7 +76,12 @@ class Database:
         Raises: DatabaseUnavailable when the wait was in vain, SetupError when waiting cannot help.
         """
         first = await connect(dsn, wait_s=wait_s, statement_cache=statement_cache)
-        await first.close()
+        try:
+            with translated():
+                wall = await walls.standing(first)
+        finally:
+            await first.close()
+        walls.require_usable(wall)
         pool = asyncpg.create_pool(
             dsn,
             min_size=1,
@@ -66,10 +90,11 @@ class Database:
             reset=_keep,
             command_timeout=_COMMAND_S,
             timeout=_CONNECT_S,
-            **_session(statement_cache),
+            connection_class=_Pooled,
+            **_session(statement_cache, role=walls.APP if wall.raised else None),
         )
         with translated():
-            return cls(await pool)
+            return cls(await pool, wall, pinned=statement_cache > 0)
 
     async def close(self) -> None:
         """Close the pool once its connections have come back; after five seconds they are cut off. Safe to repeat."""
@@ -83,11 +108,20 @@ class Database:
         """Lend a connection on which every statement is its own transaction.
 
         `project_id` is the tenant whose rows may be touched; None: the directory of organizations, projects and keys,
-        and work over all tenants. Raises: DatabaseUnavailable.
+        and work over all tenants. Behind a pooler that shares sessions, all statements are one transaction instead:
+        only there is it known which session has been told whose rows those are. Raises: DatabaseUnavailable.
         """
         with translated():
             async with self._pool.acquire(timeout=_ACQUIRE_S) as conn:
-                yield conn
+                if not self.wall.raised:
+                    yield conn
+                elif self._pinned:
+                    await conn.act(project_id)
+                    yield conn
+                else:
+                    async with conn.transaction():
+                        await walls.act(conn, project_id, local=True)
+                        yield conn
 
     @asynccontextmanager
     async def transaction(self, project_id: int | None) -> AsyncIterator[Conn]:
@@ -108,6 +142,7 @@ class _Lent(Database):
         self._conn = conn
         self._free = asyncio.Lock()
         self._holder: asyncio.Task[Any] | None = None
+        self._acts_for: int | None = None
 
     async def close(self) -> None:
         """Leave the connection to whoever lent it."""
@@ -115,23 +150,38 @@ class _Lent(Database):
     @asynccontextmanager
     async def acquire(self, project_id: int | None) -> AsyncIterator[Conn]:
         """Lend the connection to one task at a time; the task that has it may ask again."""
-        del project_id
         task = asyncio.current_task()
         if self._holder is task:
-            yield self._conn
+            async with self._acting(project_id):
+                yield self._conn
             return
         async with self._free:
             self._holder = task
             try:
-                with translated():
-                    async with self._conn.transaction():  # an error in the body leaves the connection usable
-                        yield self._conn
+                async with self._acting(project_id):
+                    yield self._conn
             finally:
                 self._holder = None
 
+    @asynccontextmanager
+    async def _acting(self, project_id: int | None) -> AsyncIterator[None]:
+        """Do a project's work inside a savepoint: an error in it leaves the connection as it was."""
+        before, self._acts_for = self._acts_for, project_id
+        try:
+            with translated():
+                async with self._conn.transaction():
+                    await walls.act(self._conn, project_id, local=True)
+                    yield
+                    await walls.act(self._conn, before, local=True)
+        finally:
+            self._acts_for = before
+
 
 def lend(conn: Conn) -> Database:
-    """Return a Database that uses `conn`, which has a transaction open; for tests that are rolled back."""
+    """Return a Database that uses `conn`, which has a transaction open; for tests that are rolled back.
+
+    Between its transactions the connection does work over all projects.
+    """
     return _Lent(conn)
 
 
@@ -164,6 +214,10 @@ def translated() -> Iterator[None]:
         raise errors.NotFound("The project was deleted meanwhile.") from error
     except _UNSTORABLE as error:
         raise errors.InvalidRequest("The text holds a character that cannot be stored, such as U+0000.") from error
+    except asyncpg.InsufficientPrivilegeError as error:
+        if "row-level security" in str(error):
+            raise  # a statement wrote another project's row: a bug, which the second wall has stopped
+        raise errors.SetupError(f"The database refuses memoryd: {error}") from error
     except _MISCONFIGURED as error:
         raise errors.SetupError(f"The database refuses memoryd: {error}") from error
     except _TRANSIENT as error:
@@ -219,17 +273,19 @@ def _is_loss(error: asyncpg.InterfaceError) -> bool:
     return any(words in str(error) for words in ("connection is closed", "pool is closing", "pool is closed"))
 
 
-def _session(statement_cache: int) -> dict[str, Any]:
-    """Return the options of a connection."""
+def _session(statement_cache: int, *, role: str | None = None) -> dict[str, Any]:
+    """Return the options of a connection. `role`: what it acts as until it is told whose work it does."""
     if statement_cache == 0:  # pgbouncer refuses unknown start-up parameters, and unnamed statements need none
         return {"statement_cache_size": 0}
     # A generic plan would not know how many rows a scope has; that number decides between the plans.
     settings = {"application_name": "memoryd", "plan_cache_mode": "force_custom_plan", "jit": "off"}
+    if role is not None:
+        settings["role"] = role
     return {"statement_cache_size": statement_cache, "server_settings": settings}
 
 
 async def _keep(_conn: Conn) -> None:
-    """Reset nothing: no statement changes the session, and the driver itself rolls back what was left open."""
+    """Reset nothing: the driver itself rolls back what was left open, and `acquire` says whose work comes next."""
 
 
 _HALFVEC_SCHEMA = """

@@ -10,11 +10,13 @@ from pathlib import Path
 import asyncpg
 
 import app
-from app import errors
-from app.store import db
+from app import errors, log
+from app.store import db, walls
 
 _FOLDER = Path(app.__file__).parents[1] / "migrations"
 _NO_TRANSACTION = "-- memoryd: no-transaction"
+_log = log.get(__name__)
+
 _LOCK_KEY = 6_317_120_451  # any fixed number: the advisory lock that one runner holds
 
 
@@ -39,6 +41,7 @@ _LOCK = "SELECT pg_advisory_lock($1)"
 async def migrate(dsn: str) -> list[str]:
     """Bring the schema up to date; return the names of the files applied now, in order. Safe to repeat and to race.
 
+    Afterwards every tenant's table stands behind row-level security, unless the log says why not.
     Raises: SetupError (an applied file was edited, the schema is newer than this code, the server is too old),
     DatabaseUnavailable (no answer, or a table stayed locked for five seconds).
     """
@@ -53,6 +56,9 @@ async def migrate(dsn: str) -> list[str]:
             waiting = _waiting(_files(), await _applied(conn))
             for file in waiting:
                 await apply(conn, file)
+            reason = await walls.raise_all(conn)  # each time, so that new tables and new rights are noticed
+            if reason is not None:
+                _log.warning("walls.down", reason=reason, advice=(await walls.standing(conn)).refusal)
         return [file.name for file in waiting]
     finally:
         await conn.close()
