@@ -69,9 +69,39 @@ _WEBHOOK = {
     **_WEBHOOK_REQUEST,
     "owner": "admin",
     "is_active": True,
+    "disabled_reason": None,
     "project": "default-project",
     "created_at": _AT,
     "updated_at": _AT,
+}
+
+
+_DELIVERY = {
+    "message_id": "7d8a2c44-51f7-4a0f-9c55-0f6f7e0f2a11",
+    "sequence": 42,
+    "event_type": "memory_add",
+    "event_id": "0198c2a1-6b1e-7c3a-9b61-3f3e1a52c7d4",
+    "memory_id": "0198c2a1-6f00-7d11-8e2a-5b1f0c9d4e77",
+    "event_details": {
+        "id": "0198c2a1-6f00-7d11-8e2a-5b1f0c9d4e77",
+        "data": {"memory": "User is allergic to peanuts"},
+        "event": "ADD",
+    },
+    "status": "SUCCEEDED",
+    "attempt_count": 1,
+    "next_attempt_at": None,
+    "created_at": _AT,
+    "completed_at": _AT,
+    "attempts": [
+        {
+            "started_at": _AT,
+            "status_code": 200,
+            "latency_ms": 84,
+            "error_code": None,
+            "error": None,
+            "response": "ok",
+        }
+    ],
 }
 
 
@@ -119,5 +149,16 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "response": {**_WEBHOOK, "secret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="},
     },
     "update_webhook": {"request": {"is_active": False}, "response": _done("Webhook updated successfully")},
+    "rotate_webhook_secret": {
+        "response": {
+            "webhook_id": _WEBHOOK["webhook_id"],
+            "secret": "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=",
+            "former_secret_expires_at": _AT,
+        }
+    },
+    "list_webhook_deliveries": {
+        "response": {"count": 1, "next": None, "previous": None, "results": [_DELIVERY]},
+    },
+    "replay_webhook_delivery": {"response": _done("The delivery is due again")},
     "delete_webhook": {"response": _done("Webhook deleted successfully")},
 }

@@ -1,4 +1,4 @@
-"""Webhook endpoints of a project: make, list, change, delete. What is delivered to them is decided elsewhere."""
+"""Webhook endpoints of a project: make, change, delete, rotate the secret, send again. What is sent is decided elsewhere."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import base64
 import ipaddress
 import secrets
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import unquote, urlsplit
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
 
 from app import errors
-from app.domain import project_settings
-from app.model import Caller, Endpoint, WebhookEvent
-from app.providers import addresses
+from app.domain import project_settings, signature
+from app.model import Caller, Endpoint, Project, WebhookEvent
+from app.providers import addresses, outbound
 from app.runtime import Runtime
-from app.store import webhooks
+from app.store import deliveries, webhooks
 
 SECRET_BYTES = 32  #: of randomness; Standard Webhooks asks for 24 to 64
 URL_CHARS = 2048
@@ -36,7 +40,7 @@ async def create(rt: Runtime, caller: Caller, wanted: Wanted) -> tuple[Endpoint,
     """
     name, kinds = _name(wanted.name), event_types(wanted.event_types)
     url = await checked_url(rt, wanted.url)
-    secret = "whsec_" + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+    secret = _new_secret()
     async with rt.db.transaction(caller.project.id) as conn:
         made = await webhooks.insert(
             conn,
@@ -71,6 +75,36 @@ async def delete(rt: Runtime, caller: Caller, id: str) -> None:
         await webhooks.delete(conn, caller.project.id, id)
 
 
+async def rotate(rt: Runtime, project: Project, id: str) -> tuple[str, datetime]:
+    """Sign with a new secret; return it, and until when the old one signs beside it. Raises: WebhookNotFound."""
+    secret = _new_secret()
+    async with rt.db.transaction(project.id) as conn:
+        until = await webhooks.rotate(conn, project.id, id, secret, overlap_s=rt.settings.webhook_overlap_s)
+    return secret, until
+
+
+async def replay(rt: Runtime, project: Project, id: str, delivery_id: UUID | None) -> int:
+    """Send a delivery again under its old id, or without `delivery_id` every one that failed; return how many.
+
+    Raises: WebhookNotFound, NotFound; Conflict when the endpoint is not active, or the delivery is just being attempted.
+    """
+    async with rt.db.transaction(project.id) as conn:
+        if not (await webhooks.get(conn, project.id, id)).is_active:
+            raise errors.Conflict("The webhook is not active; activate it first.")
+        count = 1
+        if delivery_id is None:
+            count = await deliveries.replay_failed(conn, project.id, id)
+        else:
+            await deliveries.replay(conn, project.id, id, delivery_id)
+    if count:
+        await rt.queue.ring(delivery_id or uuid7())
+    return count
+
+
+def _new_secret() -> str:
+    return signature.PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
 def event_types(value: object) -> list[WebhookEvent]:
     """Return the events that an endpoint asks for, each once; `memory:add` is `memory_add`. Raises: InvalidRequest."""
     given = [value] if isinstance(value, str) else value
@@ -97,11 +131,16 @@ async def checked_url(rt: Runtime, value: object) -> str:
     """
     url = value.strip() if isinstance(value, str) else ""
     host = _host(url)
+    port = urlsplit(url).port
     networks = rt.settings.outbound_allow_nets
     for address in await _addresses(host):
         if not addresses.allowed(address, networks):
             raise _refused(
                 f"points to {address}, which is not a public address; MEMORYD_OUTBOUND_ALLOW_NETS opens networks."
+            )
+        if port not in (None, *outbound.PORTS) and not addresses.opened(address, networks):
+            raise _refused(
+                "must use port 80 or 443 of a public host; MEMORYD_OUTBOUND_ALLOW_NETS opens networks on any port."
             )
     return url
 
