@@ -23,6 +23,7 @@ async def search_memories(body: schemas.SearchRequest, caller: Caller, rt: Runti
         top_k=body.top_k or caller.project.settings.top_k,
         threshold=body.threshold,
         reference_at=body.reference_date,
+        decay=caller.project.settings.decay,
     )
     hits = await search.run(rt, caller, query)
     return Reply({"results": answers.projected([answers.hit(found) for found in hits], body.fields)})

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from app.domain import decay, rank, temporal
 from app.domain import question as questions
-from app.domain import rank
 from app.domain.question import Question
 from app.model import Caller, FilterNode, Hit, Memory, Vector
 from app.runtime import Runtime
+from app.store import lifecycle, scopes
 from app.store import memories as memory_store
-from app.store import scopes
 from app.store import search as arms
 from app.store.db import Conn
 
@@ -31,6 +31,12 @@ class Query:
     top_k: int = 20
     threshold: float = THRESHOLD  # least score of a hit, 0..1; 0 keeps all
     reference_at: datetime | None = None  # aware; what "yesterday" counts from; None: now
+    decay: bool = False  # memories that are not used fade
+
+    @property
+    def now(self) -> datetime:
+        """The time that the query is asked at."""
+        return self.reference_at or datetime.now(UTC)
 
 
 async def run(rt: Runtime, caller: Caller, query: Query) -> list[Hit]:
@@ -39,21 +45,33 @@ async def run(rt: Runtime, caller: Caller, query: Query) -> list[Hit]:
     Deterministic: equal queries over equal memories give equal hits.
     Raises: EmbedderUnavailable, EmbedderRefused, DatabaseUnavailable.
     """
+    query = replace(query, reference_at=query.reference_at or datetime.now(UTC))
     pool = await gather(rt, caller, query)
-    ranked = rank.order(pool, rank.model(rt.embedder.model), limit=query.top_k)
+    intent = temporal.read(pool.question, now=query.now)
+    # Time may lift what stands further down.
+    limit = decay.pool(query.top_k) if intent or query.decay else query.top_k
+    ranked = rank.order(pool, rank.model(rt.embedder.model), limit=limit)
     kept = [found for found in ranked if found.score >= query.threshold]
     if not kept:
         return []
+    ids = [found.candidate.id for found in kept]
     async with rt.db.acquire(caller.project.id) as conn:
-        memories = await memory_store.get_many(conn, caller.project.id, [found.candidate.id for found in kept])
+        memories = await memory_store.get_many(conn, caller.project.id, ids)
+        needed = ids if query.decay or intent.as_of else []
+        standings = await lifecycle.standing(conn, caller.project.id, needed) if needed else {}
     # One that was deleted meanwhile is left out.
-    return [_hit(found, memories[found.candidate.id]) for found in kept if found.candidate.id in memories]
+    hits = [_hit(found, memories[found.candidate.id]) for found in kept if found.candidate.id in memories]
+    hits = temporal.order(hits, pool.question, intent, standings)
+    if query.decay:
+        hits = decay.faded(hits, standings, query.now)
+        decay.note(rt, caller.project.id, [hit.memory.id for hit in hits[: query.top_k]])
+    return hits[: query.top_k]
 
 
 async def gather(rt: Runtime, caller: Caller, query: Query) -> rank.Pool:
     """Return the query as it was read and what the arms found for it, in no order. Raises as `run`."""
     project_id = caller.project.id
-    question = questions.read(query.text, now=query.reference_at or datetime.now(UTC))
+    question = questions.read(query.text, now=query.now)
     terms = dict.fromkeys([*question.terms, *(term for of_name in question.names.values() for term in of_name)])
     async with rt.db.acquire(project_id) as conn:
         scope_ids = await scopes.matching(conn, project_id, query.node)
@@ -79,7 +97,7 @@ async def _candidates(
     model: str,
 ) -> list[rank.Candidate]:
     """Ask the arms and return the union of what they found, each memory with the numbers of all arms."""
-    limit = max(POOL, 2 * query.top_k)
+    limit = max(POOL, (3 if query.decay else 2) * query.top_k)
     where = (conn, project_id, scope_ids, query.node)
     near = await arms.semantic(*where, vector, model=model, limit=limit)
     linked = {row[0]: row[1:] for row in await arms.by_entity(*where, question.norms, limit=limit)}
