@@ -37,6 +37,8 @@ def open_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
 
     yield open_
     for client in opened:
+        client.leave()
+    for client in opened:
         client.close()
 
 

@@ -67,11 +67,14 @@ class Client:
             raise Raised(reply["raised"])
         return reply["returned"]
 
-    def close(self) -> None:
-        """End the program; fail if it tried to reach anything but this machine."""
+    def leave(self) -> None:
+        """Tell the program that there is no more to do, and do not wait for it."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self._process.stdin.close()
+
+    def close(self) -> None:
+        """See the program end after `leave`; fail if it tried to reach anything but this machine."""
+        assert self._process.stdout is not None
         try:
             self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:  # some clients leave threads behind that wait for the network
