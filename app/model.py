@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 import numpy as np
@@ -18,6 +19,9 @@ OWNER_FIELDS = ("user_id", "agent_id", "app_id", "run_id")  #: the four dimensio
 OwnerKind = Literal["user", "agent", "app", "run"]
 KeyRole = Literal["owner", "member"]  #: an owner's key also makes, sees and deletes projects of its organization
 MemberRole = Literal["READER", "OWNER"]
+KeyScope = Literal["memories:read", "memories:write", "memories:delete", "webhooks", "exports", "admin"]
+KEY_SCOPES: tuple[KeyScope, ...] = get_args(KeyScope)  #: what a key may be allowed; `admin`: settings, members, keys
+Pins = Mapping[str, tuple[str, ...]]  #: owner field → patterns of ids, `*` for any characters; see domain.pins
 
 DEFAULT_CATEGORIES = (  #: the hosted platform's list; a memory gets them only after classification
     "personal_details", "family", "professional_details", "sports", "travel", "food", "music", "health",
@@ -103,6 +107,9 @@ class ApiKey:
     last_used_at: datetime | None
     revoked_at: datetime | None
     role: KeyRole = "owner"
+    scopes: tuple[KeyScope, ...] = KEY_SCOPES
+    expires_at: datetime | None = None  # None: never
+    pins: Pins = field(default_factory=dict)  # empty: the whole project
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +162,8 @@ class Caller:
     key_id: UUID
     email: str
     role: KeyRole = "owner"
+    scopes: tuple[KeyScope, ...] = KEY_SCOPES
+    pins: Pins = field(default_factory=dict)  # empty: the whole project
 
 
 # Owners and scopes
@@ -466,6 +475,7 @@ class Operator(StrEnum):
     ICONTAINS = "icontains"
     ANY = "*"  # not null
     EXISTS = "exists"
+    GLOB = "glob"  # of owners, `*` for any characters; from the pins of keys alone, no request can ask for it
 
 
 @dataclass(frozen=True, slots=True)

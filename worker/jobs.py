@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 
 from app import errors, log
-from app.domain import add, attempt, categorize
+from app.domain import add, attempt, categorize, export, profile
 from app.model import Event
 from app.runtime import Runtime
 
@@ -18,6 +18,8 @@ _log = log.get("worker")
 VERBS: Mapping[str, Callable[[Runtime, Event], Awaitable[attempt.Outcome]]] = {
     "ADD": add.process,
     "CATEGORIZE": categorize.process,
+    export.KIND: export.process,
+    profile.EVENT: profile.process,
 }
 
 

@@ -10,20 +10,25 @@ from fastapi import FastAPI
 from app import __version__
 from app.api import (
     batch,
+    dream,
     entities,
     errors,
     events,
+    exports,
     feedback,
+    imports,
     layers,
     legacy,
     memories,
     new_entities,
     openapi,
     orgs,
+    profiles,
     projects,
     search,
     service,
     stats,
+    summary,
     webhooks,
 )
 from app.runtime import Runtime
@@ -39,6 +44,10 @@ ROUTERS = (
     orgs.routes,
     projects.routes,
     webhooks.routes,
+    dream.routes,
+    exports.routes,
+    imports.routes,
+    summary.routes,
     batch.routes,
     feedback.routes,
     stats.routes,
@@ -47,6 +56,7 @@ ROUTERS = (
     legacy.second_lists,
     legacy.searches,
     new_entities.routes,
+    profiles.routes,  # before the routes of one entity, whose paths take everything
     entities.routes,
     entities.by_name,  # the last: their paths take everything that follows
 )

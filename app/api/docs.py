@@ -36,6 +36,7 @@ _MEANING = {
     413: "The body is larger than the limit, which the text names.",
     422: "The Idempotency-Key was used with another request.",
     500: "A fault of the service; the log has its cause under the request id.",
+    501: "memoryd does not offer this.",
     502: "A model answered, and its answer is of no use.",
     503: "The database or a model does not answer; `Retry-After` says when to try again.",
 }

@@ -60,6 +60,10 @@ def _complete(operation: dict[str, Any], *, public: bool) -> None:
     if invalid.get("$ref") == _VALIDATION:
         del responses["422"]
     operation["responses"] = dict(sorted(responses.items()))
+    for response in responses.values():
+        content = response.get("content", {})
+        if len(content) > 1 and content.get("application/json") == {"schema": {}}:
+            del content["application/json"]  # FastAPI's guess, beside what the route says itself
     if "503" in responses and not public:
         responses["503"]["headers"] = _RETRY_AFTER
     example = EXAMPLES.get(name, {})

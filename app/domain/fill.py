@@ -23,6 +23,7 @@ MAX_ITEMS = 100  #: of one list
 Path = tuple[str, ...]  #: names of properties from the root
 ABSENT: Any = object()  #: nothing is known
 
+_FORMS = {"email": "email mail", "idn-email": "email mail", "uri": "website url", "url": "website url"}
 _NEUTRAL = ("unknown", "unspecified", "not specified", "none", "n/a", "na", "other", "")  #: choices that claim nothing
 
 
@@ -38,16 +39,21 @@ class Question:
     text: str  # its name and description, without what says nothing; empty: every memory belongs to it
     names: frozenset[str]  # keys of the words of its name
     telling: frozenset[str]  # keys of words one of which a memory about it has
+    described: frozenset[str] = frozenset()  # keys of the words of its description, two of which do as well
 
     @classmethod
-    def of(cls, path: Path, name: str, description: str = "", context: Sequence[str] = ()) -> Question:
-        """Return the question for a property of this name. `context`: the names of the objects around it."""
+    def of(
+        cls, path: Path, name: str, description: str = "", context: Sequence[str] = (), *, form: str = ""
+    ) -> Question:
+        """Return the question for a property of this name. `context`: the names of the objects around it; `form`: of it."""
         text = " ".join(
             word for word in " ".join([*context, name, description]).split() if not words.keys(word) <= words.GENERIC
         )
         names = words.keys(name) - words.GENERIC
         strong = names - words.WEAK or names or words.keys(text) - words.GENERIC - words.WEAK
-        return cls(path, text, names, strong | words.telling(names))
+        described = words.keys(description) - words.GENERIC - words.WEAK
+        telling = strong | words.telling(names) | words.keys(_FORMS.get(form, ""))
+        return cls(path, text, names, telling, described)
 
     @property
     def is_open(self) -> bool:
@@ -56,7 +62,8 @@ class Question:
 
     def found_in(self, memory: Memory) -> bool:
         """Whether the memory shares the words that matter with the field."""
-        return not self.telling.isdisjoint(words.keys(memory.text))
+        told = words.keys(memory.text)
+        return not self.telling.isdisjoint(told) or len(self.described & told) >= 2
 
     def closeness(self, memory: Memory) -> int:
         """Return how many of the words of the field's name are in the memory."""
@@ -77,7 +84,8 @@ def questions(schema: dict[str, Any]) -> list[Question]:
     found: dict[Path, Question] = {}
     for path, node, context in _fields(schema, schema, (), (), 0):
         if path not in found:
-            found[path] = Question.of(path, _words(path[-1]), str(node.get("description", "")), context)
+            description, form = str(node.get("description", "")), str(node.get("format", ""))
+            found[path] = Question.of(path, _words(path[-1]), description, context, form=form)
         if len(found) > MAX_QUESTIONS:
             raise Impossible(
                 f"The schema has more than {MAX_QUESTIONS} fields; without a model so many are not filled."

@@ -19,7 +19,7 @@ _WEAK_WORDS = """favorite favourite current main preferred full first last prima
 
 _TELLING = """
 age aged: old aged 岁 年龄
-name nickname called: called named name 名字 叫
+name nickname called: called name 名字 叫
 city location residence address country home hometown town place live lives: live lives moved move reside based 住 住在 搬 定居
 occupation job profession role work career employer company position employment: work works working job employed engineer
     teacher doctor manager 工作 职业 上班 公司

@@ -124,6 +124,15 @@ def _walk(schema: Any) -> Iterator[dict[str, Any]]:
         pending += [part for name in _MAPS for part in place.get(name, {}).values()]
 
 
+def undescribed(schema: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of the properties of a checked schema, at any depth, that have no description of their own."""
+    for place in _walk(schema):
+        for name, child in place.get("properties", {}).items():
+            said = child.get("description") if isinstance(child, dict) else None
+            if not isinstance(said, str) or not said.strip():
+                yield name
+
+
 def _check_root(schema: dict[str, Any]) -> None:
     root, seen = schema, 0
     while "$ref" in root and "type" not in root:

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from app import errors
 from app.model import Entity, FilterNode, Memory, NewMemory, Vector
-from app.store import entities, filters, history, memory_index, memory_rows, owners, scopes
+from app.store import entities, exports, filters, history, memory_index, memory_rows, owners, scopes
 from app.store.db import Conn
 
 _BATCH = 1_000  # memories that one round of a deletion takes
@@ -278,7 +278,10 @@ async def delete(conn: Conn, project_id: int, ids: Collection[UUID], *, event_id
 
 
 async def delete_where(conn: Conn, project_id: int, node: FilterNode, *, event_id: UUID | None = None) -> int:
-    """Delete every memory that matches, in the caller's transaction; return how many. `event_id`: as for `delete`."""
+    """Delete every memory that matches, in the caller's transaction; return how many. `event_id`: as for `delete`.
+
+    Exports that were made from memories of the same scopes go too: they would show for days what is meant to be gone.
+    """
     scope_ids = await scopes.matching(conn, project_id, node)
     await scopes.lock(conn, project_id, scope_ids)
     where, args = await _where(conn, project_id, node, scope_ids)
@@ -288,6 +291,8 @@ async def delete_where(conn: Conn, project_id: int, node: FilterNode, *, event_i
     deleted = 0
     while batch := list(islice(ids, _BATCH)):
         deleted += len(await _remove(conn, project_id, batch, event_id))
+    if deleted:
+        await exports.delete_of(conn, project_id, scope_ids)
     return deleted
 
 

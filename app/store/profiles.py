@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import fields
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
-from app.model import Event, Profile, ProfileStatus
+from app.model import Event, Profile, ProfileKind, ProfileStatus
 from app.store.db import Conn
-
-Kind = Literal["user", "agent"]
 
 _SETTINGS = "SELECT enabled, entities FROM profile_settings WHERE project_id = $1"
 
@@ -55,7 +53,7 @@ WHERE p.project_id = $1 AND p.kind = $2 AND p.name = $3
 """
 
 
-async def find(conn: Conn, project_id: int, kind: Kind, name: str) -> Profile | None:
+async def find(conn: Conn, project_id: int, kind: ProfileKind, name: str) -> Profile | None:
     """Return the profile of an owner; None: none was ever asked for."""
     row = await conn.fetchrow(_FIND, project_id, kind, name)
     return None if row is None else Profile(**{field.name: row[field.name] for field in fields(Profile)})
@@ -73,7 +71,7 @@ WHERE p.status <> 'succeeded'                   -- the former profile is shown u
 """
 
 
-async def expect(conn: Conn, project_id: int, kind: Kind, names: Collection[str], event_id: UUID) -> None:
+async def expect(conn: Conn, project_id: int, kind: ProfileKind, names: Collection[str], event_id: UUID) -> None:
     """Note that a job will make the profiles of these owners."""
     await conn.execute(_EXPECT, project_id, kind, list(names), event_id)
 
@@ -93,7 +91,7 @@ RETURNING true
 async def put(
     conn: Conn,
     event: Event,
-    kind: Kind,
+    kind: ProfileKind,
     name: str,
     status: ProfileStatus,
     *,
@@ -119,6 +117,6 @@ LIMIT $3
 """
 
 
-async def sample(conn: Conn, project_id: int, kind: Kind, *, limit: int) -> list[str]:
+async def sample(conn: Conn, project_id: int, kind: ProfileKind, *, limit: int) -> list[str]:
     """Return owners that have memories; those whose profile is missing or oldest first, so that samples do not repeat."""
     return [row["name"] for row in await conn.fetch(_SAMPLE, project_id, kind, limit)]
