@@ -29,6 +29,9 @@ SESSION_GAP = timedelta(hours=2)  #: a longer silence ends a session
 #: People talk of a day on that day and in the days after it.
 WINDOW_SLACK = (timedelta(days=1), timedelta(days=10))
 READ = 3  #: texts that are read once more for the score
+#: Chance of an answer that neither words nor cosine show: "What can she not eat?" and an allergy to peanuts share no word,
+#: and a small model sees little in common. It lifts such a pair over the default threshold, and nothing unrelated.
+UNSEEN = 0.05
 DECAY = 1.6  #: of the score, per unit of the weighted sum below the best
 RARE_LINKS = 10  #: an entity with more memories is a subject of the scope, and no clue
 
@@ -204,7 +207,7 @@ class Model:
     def answerable(self, cosine: float, coverage: float) -> float:
         """Return the chance, 0..1, that a pool with this best cosine and best coverage (0..1) has an answer."""
         logit = self.base + self.steep * (cosine - self.even) + self.coverage * coverage
-        return 1 / (1 + math.exp(-logit))
+        return UNSEEN + (1 - UNSEEN) / (1 + math.exp(-logit))
 
 
 # Round numbers, gentler than the fit of bench/calibrate.py: its scopes are long, and in a short one a question that shares

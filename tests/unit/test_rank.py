@@ -126,7 +126,13 @@ def test_an_exact_match_scores_high_and_an_unrelated_text_low() -> None:
     best, *others = ranked("Anna sold the blue van", [exact, *rest])
     assert best.score > 0.9
     assert all(other.score < 0.2 for other in others)
-    assert ranked("height of Mount Everest", rest)[0].score < 0.1
+    unrelated = [candidate(n, cosine=0.73) for n in range(2, 6)]
+    assert ranked("height of Mount Everest", unrelated)[0].score < 0.1
+
+
+def test_an_answer_that_shares_no_word_and_little_meaning_passes_the_default_threshold() -> None:
+    found = candidate(1, text="I am allergic to peanuts.", cosine=0.77)
+    assert ranked("What can she not eat?", [found])[0].score >= 0.1
 
 
 def test_a_rare_word_alone_scores_high() -> None:
