@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from app import runtime
-from app.api import create_app
+from app.api import create_app, heads
 from app.config import Settings
 
 GRACE_S = 10  #: seconds that running requests have at the end
@@ -24,6 +24,7 @@ def configured(app: object, settings: Settings) -> uvicorn.Config:
         host=settings.host,
         port=settings.port,
         workers=1,
+        http=heads.Protocol,
         lifespan="on",
         log_config=None,  # our own lines
         access_log=False,
