@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from app import __version__, config, log
-from app.cli import member, org, project
+from app.cli import member, org, project, webhooks
 from app.config import Settings
 
 cli = typer.Typer(
@@ -26,6 +26,7 @@ cli.add_typer(org.cli, name="org")
 cli.add_typer(project.cli, name="project")
 cli.add_typer(member.cli, name="member")
 cli.add_typer(keys_cli, name="keys")
+cli.add_typer(webhooks.cli, name="webhooks")
 
 KeyProject = Annotated[
     str | None, typer.Option("--project", help="Id or name of the project; the default one if absent.")
@@ -145,6 +146,57 @@ def demo(
     from app.cli import demo as demonstration
 
     demonstration.run(_settings(), file=file, language=language, number=number)
+
+
+ServiceUrl = Annotated[
+    str | None, typer.Option("--url", help="Base URL of the service; the one that runs on MEMORYD_DATA if absent.")
+]
+ServiceKey = Annotated[str | None, typer.Option("--key", help="Key of that service, or @FILE that holds it.")]
+
+
+@cli.command("import")
+def import_memories(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A file, - for standard input, or a base URL.")],
+    source_key: Annotated[
+        str | None, typer.Option("--source-key", help="Key of the service that SOURCE is, or @FILE that holds it.")
+    ] = None,
+    url: ServiceUrl = None,
+    key: ServiceKey = None,
+) -> None:
+    """Take memories into a running service as they are: ids, times, metadata, categories and states stay.
+
+    SOURCE is what `memoryd export` wrote, a list or page of memories as JSON, or another service (memoryd or the hosted
+    platform) by its base URL. Safe to break off and to repeat: what is there is passed over. Exit code 1 when some lines
+    could not be taken; they are named, and keep no other one out.
+    """
+    from app.cli import move, sources
+
+    into = move.place(_settings(), url, key)
+    if source.startswith(("http://", "https://")):
+        found = sources.of_service(source, move.secret(source_key or ""))
+    else:
+        found = sources.of_standard_input() if source == "-" else sources.of_file(Path(source))
+    raise typer.Exit(move.read(into, found))
+
+
+@cli.command("export")
+def export_memories(
+    target: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Where to; standard output if absent.", show_default=False)
+    ] = None,
+    filters: Annotated[
+        str | None, typer.Option(help='Which memories, as JSON: {"user_id": "alice"}; all if absent.')
+    ] = None,
+    url: ServiceUrl = None,
+    key: ServiceKey = None,
+) -> None:
+    """Write the memories of a running service to a file, one a line as JSON, with all that `memoryd import` needs.
+
+    Equal memories make equal files. Nothing is hidden: expired, superseded and merged memories are there.
+    """
+    from app.cli import move
+
+    move.write(move.place(_settings(), url, key), target, move.filters_of(filters))
 
 
 @cli.command()
