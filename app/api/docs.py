@@ -49,12 +49,17 @@ def response(model: Any, description: str) -> dict[str, Any]:
 
 
 PAST_THE_END: Responses = {404: response(answers.Detail, "The page is past the end; its first page never is.")}
+NOTHING_THERE: Responses = {
+    404: response(
+        answers.Error | answers.Detail, "There is no such thing in this project, or the page is past the end."
+    )
+}
 
 
 def statuses(*codes: int, shape: Shape = Shape.DETAIL, guarded: bool = True, body: bool = False) -> Responses:
     """Return the errors that a route can answer: `codes`, and those that come with a key, a body and a database."""
-    always = {500, 503} if guarded else {500}
-    wanted = sorted({*codes, *always, *((401,) if guarded else ()), *(_BODY if body else ())})
+    always = {401, 403, 500, 503} if guarded else {500}
+    wanted = sorted({*codes, *always, *(_BODY if body else ())})
     return {code: response(_model(code, shape), _MEANING[code]) for code in wanted}
 
 

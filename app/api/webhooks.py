@@ -189,7 +189,7 @@ async def rotate_webhook_secret(webhook_id: WebhookId, caller: Caller, rt: Runti
 @routes.get(
     "/api/v1/webhooks/{webhook_id}/deliveries/",
     response_model=DeliveryPage,
-    responses=docs.statuses(400, 404, shape=Shape.FIELDS),
+    responses=docs.statuses(400, shape=Shape.FIELDS) | docs.NOTHING_THERE,
 )
 async def list_webhook_deliveries(
     request: Request,
