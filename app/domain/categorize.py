@@ -63,7 +63,7 @@ async def _work(rt: Runtime, event: Event) -> int:
     while True:
         async with rt.db.acquire(event.project_id) as conn:
             batch = await lifecycle.uncategorized(conn, event.project_id, ids, limit=size)
-        found = await _classified(rt, batch, wanted) if batch else []
+        found = await _classified(rt, event, batch, wanted) if batch else []
         # Each batch by itself: an attempt that ends early leaves less to the next one.
         last = len(batch) < size
         done += await _commit(rt, event, list(zip(batch, found, strict=True)), last=last)
@@ -83,13 +83,21 @@ async def _commit(rt: Runtime, event: Event, found: Sequence[tuple[Memory, Seque
     return len(changed)
 
 
-async def _classified(rt: Runtime, batch: Sequence[Memory], wanted: Sequence[Category]) -> list[tuple[str, ...]]:
+async def _classified(
+    rt: Runtime, event: Event, batch: Sequence[Memory], wanted: Sequence[Category]
+) -> list[tuple[str, ...]]:
     """Return the names of each memory's categories, in the order of `batch`; none where none fits.
 
     Raises: ModelUnavailable, ModelRefused; EmbedderUnavailable, EmbedderRefused.
     """
     if rt.llm is not None:
-        return await _by_model(rt.llm, [memory.text for memory in batch], wanted)
+        try:
+            return await _by_model(rt.llm, [memory.text for memory in batch], wanted)
+        except errors.ModelRefused as error:
+            # The last attempt. A model that answers, but not this, will not do so next time either.
+            if event.attempts <= len(rt.settings.retry_delays_s):
+                raise
+            _log.warning("model_stood_in_for", error=error.message)
     likenesses = await _likenesses(rt, batch, categories.own(wanted))
     return await asyncio.to_thread(_by_rules, batch, wanted, likenesses)
 

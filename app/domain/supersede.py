@@ -47,6 +47,7 @@ _MYSELF = (
     (re.compile(r"^I((?: now| currently)?) (live|work|reside)\b"), r"User\1 \2s"), (re.compile(r"^I am\b"), "User is"),
     (re.compile(r"^[Mm]y (?=\w)"), "User's "), (re.compile(r"^我(?!们)"), "用户"),
 )  # fmt: skip
+_SAID = re.compile(r"([A-Z][\w.'’-]{0,30}|[\u4e00-\u9fff]{1,8})[:：]\s*(?=I\b|[Mm]y\b|我)")
 _TAIL_ZH = re.compile(r"(?:了|的)$")
 _SENTENCE = re.compile(r"(?<=[.!;])\s+|(?<=[。！；])|[，,;；]\s*(?:and\s+)?|\s+and\s+(?=[a-z]+s\b)")
 
@@ -123,33 +124,40 @@ class Claim:
         if (self.subject, self.attribute) != (other.subject, other.attribute) or self.value == other.value:
             return False
         mine, theirs = (set(re.findall(r"[^\W_]+", value)) for value in (self.value, other.value))
-        refines = mine <= theirs or theirs <= mine or self.value in other.value or other.value in self.value
-        return not refines
+        if mine <= theirs or theirs <= mine:
+            return False
+        # Chinese has no spaces to tell words by.
+        inside = self.value in other.value or other.value in self.value
+        return not inside or self.value.isascii()
 
 
 def claims(text: str) -> list[Claim]:
     """Return what a text claims of attributes, statement by statement."""
-    return [found[0] for part in _parts(text) if (found := _claim(part)) is not None]
+    speaker, parts = _parts(text)
+    return [found[0] for part in parts if (found := _claim(part, speaker)) is not None]
 
 
 def sole_claim(text: str) -> Claim | None:
     """Return what a text claims if it states nothing else: only such a text can be replaced as a whole."""
-    parts = _parts(text)
-    found = _claim(parts[0]) if len(parts) == 1 else None
+    speaker, parts = _parts(text)
+    found = _claim(parts[0], speaker) if len(parts) == 1 else None
     return found[0] if found is not None and found[1] else None
 
 
-def _parts(text: str) -> list[str]:
+def _parts(text: str) -> tuple[str | None, list[str]]:
+    """Return who says it, if the text says so, and its statements."""
     if len(text) > LONGEST:
-        return []
-    return [part for part in _SENTENCE.split(_BRACKETS.sub("", text)) if part and part.strip()]
+        return None, []
+    said = _SAID.match(text)
+    rest = _BRACKETS.sub("", text[said.end() :] if said else text)
+    return said[1] if said else None, [part for part in _SENTENCE.split(rest) if part and part.strip()]
 
 
-def _claim(statement: str) -> tuple[Claim, bool] | None:
+def _claim(statement: str, speaker: str | None) -> tuple[Claim, bool] | None:
     """Return what a statement claims, and whether that is all that it states."""
     statement = _OPENING.sub("", statement.strip()).rstrip(" .!。！")
     for pattern, plain in _MYSELF:
-        statement = pattern.sub(plain, statement)
+        statement = pattern.sub(plain.replace("User", speaker or "User").replace("用户", speaker or "用户"), statement)
     if _HEDGE.search(statement):
         return None
     bare = _TAIL_ZH.sub("", _TAIL.sub("", statement))
