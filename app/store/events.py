@@ -429,6 +429,19 @@ async def reopen(conn: Conn, project_id: int, event_id: UUID) -> Event:
     raise errors.Conflict(f"Only a FAILED event can be retried; this one is {event.status}.")
 
 
+_REOPEN_FAILED = """
+UPDATE events                                   -- a look through the project's events; an operator asks, rarely
+SET status = 'PENDING', attempts = 0, next_at = clock_timestamp(), completed_at = NULL, error_code = NULL, error = NULL,
+    updated_at = clock_timestamp()
+WHERE project_id = $1 AND status = 'FAILED' AND kind <> ALL ($2::text[])
+"""
+
+
+async def reopen_failed(conn: Conn, project_id: int) -> int:
+    """Make every failed event of the project due again, as `reopen` does; return how many. Internal ones are left out."""
+    return _count(await conn.execute(_REOPEN_FAILED, project_id, list(INTERNAL_KINDS)))
+
+
 _OLDEST_PENDING_AGE = """
 WITH RECURSIVE waiting (project_id) AS (
     (SELECT project_id FROM events WHERE status = 'PENDING' ORDER BY project_id LIMIT 1)
