@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from app import __version__
 from app.api import (
     batch,
+    deliveries,
     dream,
     entities,
     errors,
@@ -44,6 +45,7 @@ ROUTERS = (
     orgs.routes,
     projects.routes,
     webhooks.routes,
+    deliveries.routes,
     dream.routes,
     exports.routes,
     imports.routes,

@@ -228,3 +228,91 @@ async def test_both_slash_forms_are_served(client: httpx.AsyncClient, project: P
 async def test_ids_that_cannot_be_are_not_found(client: httpx.AsyncClient) -> None:
     for id in ("%00", "%FF", "wh_" + "x" * 3000, "wh_%2F"):
         assert (await client.delete(f"/api/v1/webhooks/{id}/")).status_code == 404
+
+
+# Deliveries
+
+
+@pytest.fixture
+async def told(client: httpx.AsyncClient, made: dict[str, Any], runtime: Runtime, project: Project) -> dict[str, Any]:
+    """Delete a memory that the endpoint is told of; return the delivery that waits."""
+    stored = {"messages": [{"role": "user", "content": "I like tea"}], "user_id": "alice", "infer": False}
+    await ok(await client.post("/v3/memories/add/", json=stored))
+    [delivery] = (await ok(await client.get(f"/api/v1/webhooks/{made['webhook_id']}/deliveries/")))["results"]
+    return delivery
+
+
+async def test_delivery_that_waits_is_listed_with_what_will_be_sent(
+    client: httpx.AsyncClient, told: dict[str, Any], one: str
+) -> None:
+    assert told["event_details"] == {"id": told["memory_id"], "data": {"memory": "I like tea"}, "event": "ADD"}
+    assert (told["event_type"], told["status"], told["attempt_count"], told["attempts"]) == (
+        "memory_add", "PENDING", 0, [],
+    )  # fmt: skip
+    for query, count in (("", 1), ("?status=PENDING", 1), ("?status=FAILED", 0)):
+        assert (await ok(await client.get(f"{one}deliveries/{query}")))["count"] == count
+    await ok(await client.get(f"{one}deliveries/?page=2"), 404)
+    await ok(await client.get(f"{one}deliveries/?status=GONE"), 400)
+    await ok(await client.get(f"{one}deliveries/?page_size=0"), 400)
+
+
+async def test_delivery_that_failed_is_due_again_after_a_replay(
+    client: httpx.AsyncClient, told: dict[str, Any], one: str, conn: Conn
+) -> None:
+    failed = "UPDATE deliveries SET status = 'FAILED', attempts = 8, completed_at = now()"
+    await conn.execute(failed)
+    replay = f"{one}deliveries/{told['message_id']}/replay/"
+    assert await ok(await client.post(replay)) == {"message": "The delivery is due again"}
+    [again] = (await ok(await client.get(f"{one}deliveries/")))["results"]
+    assert (again["message_id"], again["status"], again["attempt_count"]) == (told["message_id"], "PENDING", 0)
+    await conn.execute("UPDATE deliveries SET status = 'RUNNING', lease_until = now()")
+    await ok(await client.post(replay), 409)
+    await conn.execute("UPDATE deliveries SET status = 'PENDING', lease_until = NULL")
+    await ok(await client.put(one, json={"is_active": False}))
+    await ok(await client.post(replay), 409)
+    for unknown in ("7d8a2c44-51f7-4a0f-9c55-0f6f7e0f2a11", "x"):
+        await ok(await client.put(one, json={"is_active": True}))
+        refused = await ok(await client.post(f"{one}deliveries/{unknown}/replay/"), 404)
+        assert refused == {"error": "Delivery not found", "detail": "Delivery not found"}
+
+
+async def test_rotation_shows_the_new_secret_once(
+    client: httpx.AsyncClient, project: Project, made: dict[str, Any], one: str, conn: Conn
+) -> None:
+    rotated = await ok(await client.post(f"{one}secret/rotate/"))
+    assert rotated["webhook_id"] == made["webhook_id"]
+    assert rotated["secret"] != made["secret"]
+    assert await webhooks.secret_of(conn, project.id, made["webhook_id"]) == rotated["secret"]
+    assert "secret" not in (await listed(client, project))[0]
+
+
+async def test_former_secrets_are_few_however_often_it_is_rotated(
+    client: httpx.AsyncClient, one: str, conn: Conn
+) -> None:
+    for _ in range(webhooks.FORMER_SECRETS + 3):
+        await ok(await client.post(f"{one}secret/rotate/"))
+    assert await conn.fetchval("SELECT jsonb_array_length(former_secrets) FROM webhooks") == webhooks.FORMER_SECRETS
+
+
+async def test_deliveries_are_for_keys_of_their_project_alone(
+    client: httpx.AsyncClient, told: dict[str, Any], one: str, runtime: Runtime, conn: Conn
+) -> None:
+    other = await factories.make_project(conn)
+    client.headers["Authorization"] = f"Token {await factories.make_key(runtime, other)}"
+    for answer in (
+        await client.get(f"{one}deliveries/"),
+        await client.post(f"{one}deliveries/{told['message_id']}/replay/"),
+        await client.post(f"{one}secret/rotate/"),
+    ):
+        assert await ok(answer, 404) == {"error": "Webhook not found", "detail": "Webhook not found"}
+
+
+async def test_public_host_on_another_port_is_refused_when_it_is_given(
+    client: httpx.AsyncClient, project: Project
+) -> None:
+    for url, status in (
+        ("http://93.184.216.34:8080/", 400),
+        ("https://93.184.216.34:443/", 201),
+        ("http://93.184.216.34:80/", 201),
+    ):
+        await ok(await client.post(collection(project), json={**HOOK, "url": url}), status)
