@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import time
 
-from app.domain import attempt
+from app.domain import attempt, export
 from app.model import Event
 from app.runtime import Runtime
-from app.store import events, workers
+from app.store import events, exports, workers
 from worker import jobs
 from worker.slots import Slots
+
+PURGE_EVERY_S = 600.0  #: between two looks for exports that nobody can fetch any more
 
 
 class Pump(Slots[Event]):
@@ -19,6 +22,7 @@ class Pump(Slots[Event]):
 
     def __init__(self, rt: Runtime) -> None:
         super().__init__(rt, rt.settings.worker_slots)
+        self._purge_at = 0.0  # by the monotonic clock
         self.id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
     async def claim(self) -> Event | None:
@@ -36,6 +40,9 @@ class Pump(Slots[Event]):
         async with self._rt.db.acquire(None) as conn:
             reclaimed = await events.reclaim_expired(conn, self._rt.settings.retry_delays_s)
             await workers.beat(conn, self.id, slots=self.slots, running=self.running)
+            if time.monotonic() >= self._purge_at:
+                await exports.delete_old(conn, kept_days=export.KEPT_DAYS)
+                self._purge_at = time.monotonic() + PURGE_EVERY_S
         return reclaimed
 
     async def give_back(self, item: Event) -> None:
