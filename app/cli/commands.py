@@ -172,7 +172,7 @@ def import_memories(
     """
     from app.cli import move, sources
 
-    into = move.place(_settings(), url, key)
+    into = move.place(config.load(), url, key)
     if source.startswith(("http://", "https://")):
         found = sources.of_service(source, move.secret(source_key or ""))
     else:
@@ -197,7 +197,7 @@ def export_memories(
     """
     from app.cli import move
 
-    move.write(move.place(_settings(), url, key), target, move.filters_of(filters))
+    move.write(move.place(config.load(), url, key), target, move.filters_of(filters))
 
 
 @cli.command()
