@@ -114,6 +114,9 @@ class Settings(BaseSettings):
     body_timeout_s: float = Field(60.0, gt=0, description="Longest wait for a whole request body, in seconds.")
     max_messages: int = Field(10_000, ge=1, description="Messages in one add.")
     max_message_bytes: int = Field(2**20, ge=1, description="Text of one message, in UTF-8.")
+    max_pending: int = Field(
+        10_000, ge=0, description="Events of one project that may wait; more are answered with 429. 0: any number."
+    )
     max_metadata_bytes: int = Field(64 * 2**10, ge=2, description="Metadata of one memory, as JSON.")
     max_metadata_depth: int = Field(32, ge=1, description="Nesting of metadata.")
     max_json_depth: int = Field(64, ge=1, description="Nesting of any request body.")

@@ -35,6 +35,7 @@ _MEANING = {
     409: "The present state does not allow it.",
     413: "The body is larger than the limit, which the text names.",
     422: "The Idempotency-Key was used with another request.",
+    429: "Too much of this project waits to be processed; `Retry-After` says when to try again.",
     500: "A fault of the service; the log has its cause under the request id.",
     501: "memoryd does not offer this.",
     502: "A model answered, and its answer is of no use.",

@@ -84,7 +84,7 @@ class ExportAccepted(BaseModel):
     "/v1/exports/",
     status_code=201,
     response_model=ExportAccepted,
-    responses=docs.statuses(403, 409, 422, shape=Shape.BOTH, body=True),
+    responses=docs.statuses(403, 409, 422, 429, shape=Shape.BOTH, body=True),
 )
 async def create_export(body: ExportRequest, caller: Caller, rt: RuntimeDep, idempotency_key: IdempotencyKey) -> Reply:
     """Ask for an object in the shape of a JSON Schema, filled from memories: by the language model, or by rules without one.
@@ -141,6 +141,15 @@ async def get_export(body: FetchRequest, caller: Caller, rt: RuntimeDep) -> Repl
 
 class LinesRequest(Selected):
     """Which memories; without filters all of the project."""
+
+    nullable = frozenset((*OWNER_FIELDS, *_CAMEL, "filters"))  # a null there is a mistake, and not all of the project
+
+    @classmethod
+    def prepare(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Refuse filters that say nothing: whoever wants everything leaves them out."""
+        if "filters" in data and not data["filters"]:
+            raise ValueError("filters must not be empty; leave them out for all memories of the project.")
+        return super().prepare(data)
 
 
 @routes.post(

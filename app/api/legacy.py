@@ -35,7 +35,7 @@ searches = router(Shape.BOTH, tag="older routes")
 @adds.post(
     "/v1/memories/",
     response_model=list[shapes.AddedV1 | shapes.PendingV1] | shapes.AddedObject,
-    responses=docs.statuses(403, 409, 422, 502, shape=Shape.ADD, body=True),
+    responses=docs.statuses(403, 409, 422, 429, 502, shape=Shape.ADD, body=True),
     deprecated=True,
 )
 async def add_memories_v1(body: shapes.AddV1, caller: Caller, rt: RuntimeDep, idempotency_key: IdempotencyKey) -> Reply:

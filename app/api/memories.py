@@ -48,7 +48,7 @@ IdempotencyKey = Annotated[str | None, Depends(_idempotency_key)]
 @adds.post(
     "/v3/memories/add/",
     response_model=answers.AddAccepted,
-    responses=docs.statuses(409, 422, 502, shape=Shape.ADD, body=True),
+    responses=docs.statuses(409, 422, 429, 502, shape=Shape.ADD, body=True),
 )
 async def add_memories(
     body: schemas.AddRequest, caller: Caller, rt: RuntimeDep, idempotency_key: IdempotencyKey

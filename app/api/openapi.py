@@ -64,8 +64,8 @@ def _complete(operation: dict[str, Any], *, public: bool) -> None:
         content = response.get("content", {})
         if len(content) > 1 and content.get("application/json") == {"schema": {}}:
             del content["application/json"]  # FastAPI's guess, beside what the route says itself
-    if "503" in responses and not public:
-        responses["503"]["headers"] = _RETRY_AFTER
+    for code in {"429", "503"} & set(responses) if not public else ():
+        responses[code]["headers"] = _RETRY_AFTER
     example = EXAMPLES.get(name, {})
     if "request" in example:
         operation["requestBody"]["content"]["application/json"]["example"] = example["request"]

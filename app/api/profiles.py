@@ -206,7 +206,7 @@ class JobOut(BaseModel):
     status_code=202,
     response_model=JobAccepted,
     response_model_exclude_none=True,
-    responses=docs.statuses(403, 404, 409, 422, 501, shape=Shape.ERROR, body=True),
+    responses=docs.statuses(403, 404, 409, 422, 429, 501, shape=Shape.ERROR, body=True),
 )
 async def create_profile_job(
     body: JobRequest, caller: Caller, rt: RuntimeDep, idempotency_key: IdempotencyKey

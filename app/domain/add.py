@@ -15,6 +15,7 @@ from app.domain import (
     announce,
     attempt,
     attribute,
+    backlog,
     checkpoint,
     dedupe,
     drafts,
@@ -71,8 +72,8 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
     """Commit the event of this add and ring the worker; with `infer: false`, store the messages at once.
 
     With an `idempotency_key` that was used for the same request, return its event again.
-    Raises: InvalidRequest for images and documents that nobody here reads; KeyReused; DatabaseUnavailable; for
-    `infer: false` also EmbedderUnavailable and EmbedderRefused.
+    Raises: InvalidRequest for images and documents that nobody here reads; RateLimited; KeyReused; DatabaseUnavailable;
+    for `infer: false` also EmbedderUnavailable and EmbedderRefused.
     """
     payload = to_payload(request)
     body_print = None if idempotency_key is None else fingerprint("ADD", payload)
@@ -81,6 +82,7 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
         skipped = tuple((event.metadata or {}).get("skipped", ()))
         return Accepted(event, STORED, results=event.results, skipped=skipped)
     media.check(rt, request)
+    await backlog.require_room(rt, caller.project)
     project_id, event_id = caller.project.id, uuids.uuid7()
     async with rt.db.transaction(project_id) as conn:
         # The scope of all owners keeps the conversation and the order; the memories may go to scopes of their own.

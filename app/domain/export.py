@@ -11,7 +11,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from app import errors
-from app.domain import attempt, filters, shaping
+from app.domain import attempt, backlog, filters, shaping
 from app.domain.request import fingerprint
 from app.model import And, Caller, Condition, Event, Export, FilterNode, Operator, Status
 from app.runtime import Runtime
@@ -38,12 +38,13 @@ async def ask(rt: Runtime, caller: Caller, request: Request, *, idempotency_key:
     """Commit the event of an export and ring the worker; return the event, whose id is the export's.
 
     With an `idempotency_key` that was used for the same request, return its event again.
-    Raises: KeyReused.
+    Raises: KeyReused; RateLimited.
     """
     project = caller.project
     payload: dict[str, Any] = {"schema": request.schema, "filters": request.filters}
     if request.instructions:
         payload["export_instructions"] = request.instructions
+    await backlog.require_room(rt, project)
     event_id = uuid7()
     async with rt.db.transaction(project.id) as conn:
         event = await events.insert(

@@ -11,7 +11,7 @@ import orjson
 from uuid_utils.compat import uuid7
 
 from app import errors
-from app.domain import attempt, filters, json_schema, shaping
+from app.domain import attempt, backlog, filters, json_schema, shaping
 from app.domain.request import fingerprint
 from app.model import Caller, Condition, Event, Operator, Profile, ProfileKind, Project
 from app.providers import tokens
@@ -113,7 +113,7 @@ async def trigger(
 ) -> Job:
     """Ask for the profile of one owner.
 
-    Raises: InvalidRequest when profiles are not enabled and configured; NotFound; KeyReused.
+    Raises: InvalidRequest when profiles are not enabled and configured; NotFound; KeyReused; RateLimited.
     """
     return await _ask(rt, caller, "trigger", kind, [name], {"entity_id": name}, idempotency_key)
 
@@ -138,6 +138,7 @@ async def _ask(
     key: str | None,
 ) -> Job:
     project_id, event_id = caller.project.id, uuid7()
+    await backlog.require_room(rt, caller.project)
     body_print = fingerprint(EVENT, {"operation": operation, "entity_type": kind, **asked}) if key else None
     async with rt.db.transaction(project_id) as conn:
         if key and (earlier := await events.find_by_key(conn, project_id, key, body_print)):

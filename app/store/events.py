@@ -442,6 +442,19 @@ async def reopen_failed(conn: Conn, project_id: int) -> int:
     return _count(await conn.execute(_REOPEN_FAILED, project_id, list(INTERNAL_KINDS)))
 
 
+_COUNT_PENDING = """
+SELECT count(*) FROM (                          -- events_due, at most so many entries of it
+    SELECT FROM events WHERE project_id = $1 AND status = 'PENDING' LIMIT $2
+) waiting
+"""
+
+
+async def count_pending(conn: Conn, project_id: int, *, most: int) -> int:
+    """Return how many events of the project wait, counted up to `most`."""
+    count: int = await conn.fetchval(_COUNT_PENDING, project_id, most)
+    return count
+
+
 _OLDEST_PENDING_AGE = """
 WITH RECURSIVE waiting (project_id) AS (
     (SELECT project_id FROM events WHERE status = 'PENDING' ORDER BY project_id LIMIT 1)
