@@ -28,7 +28,7 @@ def secret_of(request: Request) -> str | None:
 async def authenticate(request: Request) -> None:
     """Remember the caller in the request.
 
-    Raises: NotAuthenticated, DatabaseUnavailable.
+    Raises: NotAuthenticated, DatabaseUnavailable. What the caller may do, `rights` says.
     """
     secret = secret_of(request)
     if secret is None:

@@ -15,7 +15,7 @@ from app.api import fields as read
 from app.api.auth import Caller, RuntimeDep
 from app.api.memories import IdempotencyKey
 from app.api.wire import Reply, Shape, router
-from app.domain import filters, owners
+from app.domain import filters, owners, pins
 from app.model import DEFAULT_CATEGORIES, Condition, Memory, Operator, Owner, OwnerKind
 from app.store import history, memories
 from app.store import owners as owner_rows
@@ -189,7 +189,7 @@ async def list_memories_of_entity(
 ) -> Reply:
     """List the memories that name a user, agent, app or run, whatever else they belong to; newest first, 100 a page."""
     number = read.number("page", page, default=1, most=1_000_000)
-    node = filters.narrow(Condition(f"{kind}_id", Operator.EQ, name), today=selection.today())
+    node = pins.narrowed(caller, filters.narrow(Condition(f"{kind}_id", Operator.EQ, name), today=selection.today()))
     async with rt.db.acquire(caller.project.id) as conn:
         count, found = await memories.list_page(
             conn, caller.project.id, node, limit=MEMORIES_PAGE, offset=(number - 1) * MEMORIES_PAGE

@@ -7,11 +7,12 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request
 
-from app import errors
+from app import errors, model
 from app.api import answers, docs, pages
 from app.api import fields as read
 from app.api.auth import Caller, RuntimeDep
 from app.api.wire import Reply, Shape, router
+from app.domain import pins
 from app.model import Status
 from app.store import events
 
@@ -66,7 +67,16 @@ async def get_event(
     if known is None:  # whatever it is, it names no event
         raise errors.EventNotFound
     async with rt.db.acquire(caller.project.id) as conn:
-        return Reply(answers.event(await events.get(conn, caller.project.id, known)))
+        event = await events.get(conn, caller.project.id, known)
+    if caller.pins and not _is_add_of(caller, event):
+        raise errors.EventNotFound
+    return Reply(answers.event(event))
+
+
+def _is_add_of(caller: model.Caller, event: model.Event) -> bool:
+    """Return whether this is an add within the caller's pins; other events may tell about other owners."""
+    owners = model.Owners(**{name: event.payload.get(name) for name in model.OWNER_FIELDS})
+    return event.kind == "ADD" and pins.allows(caller.pins, owners)
 
 
 routes.add_api_route(  # the command line's documents print this spelling

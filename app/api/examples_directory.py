@@ -110,7 +110,28 @@ def _done(message: str, **more: str) -> dict[str, str]:
 
 
 #: By operation: the body of a request, and of its answer when all is well.
+_KEY = {
+    "id": "0198f3a2-7c1d-7e44-9b0a-5d2e8f6c1a37",
+    "name": "assistant of Alice",
+    "prefix": "m0-Kq83Zt",
+    "role": "member",
+    "scopes": ["memories:read", "memories:write"],
+    "pins": {"user_id": ["alice*"]},
+    "created_at": _AT,
+    "expires_at": "2027-01-01T00:00:00Z",
+    "last_used_at": None,
+    "revoked_at": None,
+}
+_SECRET = "m0-" + "x" * 49
+
 EXAMPLES: dict[str, dict[str, Any]] = {
+    "list_keys": {"response": {"keys": [_KEY]}},
+    "create_key": {
+        "request": {name: _KEY[name] for name in ("name", "role", "scopes", "expires_at", "pins")},
+        "response": {**_KEY, "key": _SECRET},
+    },
+    "rotate_key": {"request": {"overlap_s": 3600}, "response": {**_KEY, "key": _SECRET}},
+    "revoke_key": {"response": _done("Key revoked.")},
     "list_organizations": {"response": [_ORGANIZATION]},
     "create_organization": {
         "request": {"name": "Acme"},

@@ -12,7 +12,7 @@ from app.api import answers, docs, pages, schemas, selection
 from app.api import fields as read
 from app.api.auth import Caller, RuntimeDep
 from app.api.wire import Reply, Shape, router
-from app.domain import add, edit
+from app.domain import add, edit, pins
 from app.store import history, memories
 
 PAGE_SIZE = 100
@@ -114,7 +114,9 @@ async def delete_all_memories(
 async def get_memory(memory_id: MemoryId, caller: Caller, rt: RuntimeDep) -> Reply:
     """Return one memory; also one that has expired or was superseded."""
     async with rt.db.acquire(caller.project.id) as conn:
-        return Reply(answers.memory(await memories.get(conn, caller.project.id, memory_id)))
+        memory = await memories.get(conn, caller.project.id, memory_id)
+    pins.hide(caller, memory)
+    return Reply(answers.memory(memory))
 
 
 @routes.put(
@@ -164,6 +166,6 @@ async def get_history(memory_id: MemoryId, caller: Caller, rt: RuntimeDep) -> Re
     """Return every change of a memory, oldest first; also after its deletion."""
     async with rt.db.acquire(caller.project.id) as conn:
         changes = await history.list_for(conn, caller.project.id, memory_id)
-    if not changes:
+    if not changes or not all(pins.allows(caller.pins, item.owners) for item in changes):
         raise errors.MemoryNotFound
     return Reply([answers.change(item) for item in changes])

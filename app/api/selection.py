@@ -12,7 +12,7 @@ import orjson
 from app import errors
 from app.api import schemas
 from app.config import Settings
-from app.domain import filters
+from app.domain import filters, pins
 from app.model import OWNER_FIELDS, And, Caller, FilterNode, Or
 
 #: Sent by clients with every request, and no filters.
@@ -21,7 +21,7 @@ _DELETE_FILTERS = (*OWNER_FIELDS, "metadata", "filters")
 
 
 def tree(settings: Settings, caller: Caller, body: schemas.Selection, *, owner_required: bool = True) -> FilterNode:
-    """Return what a list or a search may see: its filters, scoped and narrowed.
+    """Return what a list or a search may see: its filters, scoped and narrowed, within the pins of the key.
 
     `owner_required`: False for the second generation of routes, whose filters need not name an owner.
     Raises: InvalidRequest.
@@ -33,7 +33,7 @@ def tree(settings: Settings, caller: Caller, body: schemas.Selection, *, owner_r
         filters.require_owner(node)
     if caller.project.settings.null_scoping:
         node = filters.null_scoped(node)
-    return filters.narrow(
+    narrowed = filters.narrow(
         node,
         categories=body.categories,
         metadata=getattr(body, "metadata", None),
@@ -45,6 +45,7 @@ def tree(settings: Settings, caller: Caller, body: schemas.Selection, *, owner_r
         include_merged=body.include_merged,
         today=today(),
     )
+    return pins.narrowed(caller, narrowed)
 
 
 def today() -> date:

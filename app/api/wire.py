@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Coroutine
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, Self, cast
+from urllib.parse import unquote_to_bytes
 
 import orjson
 from fastapi import APIRouter, Request, Response
@@ -14,9 +15,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
+from starlette.types import Scope
 
 from app import errors
-from app.api import auth
+from app.api import auth, rights
 from app.config import Settings
 
 SHAPE = "memoryd.shape"  #: key of the ASGI scope: how the errors of the route look
@@ -76,13 +78,24 @@ class Route(APIRoute):
 
         async def handler(request: Request) -> Response:
             request.scope[SHAPE] = self.shape
+            _check_address(request.scope)
             if self.guarded:
                 await auth.authenticate(request)
+                rights.require(request.scope[auth.CALLER], self.name)
             if model is not None:
                 request = _Loaded(request, await read(request, request.app.state.runtime.settings, model))
             return await handle(request)
 
         return handler
+
+
+def _check_address(scope: Scope) -> None:
+    """Refuse a path or query that is not UTF-8: read leniently, `%ff` would become U+FFFD, which may be an id too."""
+    try:
+        unquote_to_bytes(scope["raw_path"]).decode()
+        unquote_to_bytes(scope["query_string"]).decode()
+    except UnicodeDecodeError as error:
+        raise errors.InvalidRequest("The address is not valid UTF-8.") from error
 
 
 def router(shape: Shape, *, tag: str, guarded: bool = True) -> APIRouter:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,6 +11,7 @@ import typer
 from app import __version__, config, log
 from app.cli import events, member, org, project, webhooks
 from app.config import Settings
+from app.model import KEY_SCOPES
 
 cli = typer.Typer(
     help="Long-term memory for AI applications, over HTTP. `memoryd up` starts everything; all settings are environment variables.",
@@ -21,7 +21,7 @@ cli = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-keys_cli = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True, rich_markup_mode=None)
+keys_cli = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True, rich_markup_mode=None)
 cli.add_typer(org.cli, name="org")
 cli.add_typer(project.cli, name="project")
 cli.add_typer(member.cli, name="member")
@@ -208,6 +208,12 @@ def openapi() -> None:
     print(api.openapi_yaml(), end="")
 
 
+Expires = Annotated[
+    str | None,
+    typer.Option(help="When it stops working: 12h, 30d, 2027-01-31; never if absent.", show_default=False),
+]
+
+
 @keys_cli.command("create")
 def create_key(
     name: Annotated[str, typer.Option(help="What the key is for; shown by `memoryd keys list`.")] = "default",
@@ -215,23 +221,50 @@ def create_key(
         Literal["owner", "member"],
         typer.Option(help="An owner's key may also make, change and delete the projects of its organization."),
     ] = "owner",
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(help=f"What it may do; repeat it. One of {', '.join(KEY_SCOPES)}; all if absent."),
+    ] = None,
+    expires: Expires = None,
+    pin: Annotated[
+        list[str] | None,
+        typer.Option(help="Confine it to owners, such as user_id=alice or user_id='team-*'; repeat it."),
+    ] = None,
     of: KeyProject = None,
 ) -> None:
     """Make an API key and print it. It is shown only this once."""
     from app.cli import keys
 
-    print(asyncio.run(keys.create(_settings(connected=True), name, role=role, project=of)))
+    grant = keys.granted(role=role, scopes=scope or (), expires=expires, pin=pin or ())
+    print(asyncio.run(keys.create(_settings(connected=True), name, grant, project=of)))
 
 
 @keys_cli.command("list")
 def list_keys(of: KeyProject = None) -> None:
-    """List the API keys: id, beginning, name, role, and when each was made, used last, and revoked."""
+    """List the API keys: id, beginning, name, what each may do, and when it was made, used last, and ends."""
     from app.cli import keys
 
     for key in asyncio.run(keys.list_all(_settings(connected=True), project=of)):
-        used = f"used {_day(key.last_used_at)}" if key.last_used_at else "never used"
-        revoked = f", revoked {_day(key.revoked_at)}" if key.revoked_at else ""
-        print(f"{key.id}  {key.prefix}…  {key.name}  {key.role}  (made {_day(key.created_at)}, {used}{revoked})")
+        print(f"{key.id}  {key.prefix}…  {key.name}  {keys.rights(key)}  ({keys.life(key)})")
+
+
+@keys_cli.command("rotate")
+def rotate_key(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The id that `memoryd keys list` shows.")],
+    overlap: Annotated[str, typer.Option(help="How long the former key goes on working, such as 15m; 0: not.")] = "24h",
+    expires: Annotated[
+        str | None,
+        typer.Option(help="When the new one stops working; if absent, it lives as long as the former one was to."),
+    ] = None,
+    of: KeyProject = None,
+) -> None:
+    """Make a key that may do the same as another one, and print it. The former one works a while longer."""
+    from app.cli import keys
+
+    _, secret = asyncio.run(
+        keys.rotate(_settings(connected=True), key_id, overlap=overlap, expires=expires, project=of)
+    )
+    print(secret)
 
 
 @keys_cli.command("revoke")
@@ -244,7 +277,3 @@ def revoke_key(
 
     key = asyncio.run(keys.revoke(_settings(connected=True), key_id, project=of))
     print(f"Revoked {key.prefix}… ({key.name}).")
-
-
-def _day(moment: datetime | None) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if moment else ""

@@ -7,13 +7,15 @@ import secrets
 import string
 import time
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
 from app import errors
-from app.model import ApiKey, Caller, KeyRole, Member, Project, ProjectSettings
+from app.domain import pins
+from app.model import KEY_SCOPES, ApiKey, Caller, KeyRole, KeyScope, Member, Pins, Project, ProjectSettings
 from app.runtime import Runtime
 from app.store import keys, members, orgs
 from app.store.db import Conn
@@ -26,10 +28,12 @@ NAME_CHARS = 100  #: of a key's name, at most
 CACHE_S = 5.0  #: a revoked key stops working within this time, in every process
 CACHE_KEYS = 10_000  #: callers remembered at most
 USE_NOTED_S = 60.0  #: the time of the last use is written at most so often a key
+OVERLAP_S = 86_400.0  #: seconds that a key goes on working after it was rotated
 ADMIN_EMAIL = "admin@localhost"  #: whom the ping names, as long as there are no accounts
 DEFAULT_ORGANIZATION = "default-org"
 DEFAULT_PROJECT = "default-project"
 
+_NO_KEY = "There is no such key."
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
 _callers: dict[bytes, tuple[float, Caller]] = {}  # digest → when it was read, whose key it is
@@ -88,7 +92,7 @@ async def authenticate(rt: Runtime, secret: str) -> Caller:
             _callers.pop(digest, None)
             raise errors.NotAuthenticated
         project = await orgs.get_project(conn, key.project_id)
-    caller = Caller(project=project, key_id=key.id, email=ADMIN_EMAIL, role=key.role)
+    caller = Caller(project=project, key_id=key.id, email=ADMIN_EMAIL, role=key.role, scopes=key.scopes, pins=key.pins)
     _remember(digest, caller)
     return caller
 
@@ -136,8 +140,15 @@ async def bootstrap(rt: Runtime, *, role: KeyRole = "owner") -> Bootstrap:
         project = await _default_project(conn, rt)
         if await keys.list_for(conn, project.id):
             return Bootstrap(project, None)
-        _, secret = await _insert_key(conn, project, "first key", role)
+        _, secret = await _insert_key(conn, project, "first key", Grant(role=role).checked())
     return Bootstrap(project, secret)
+
+
+async def first_project(rt: Runtime) -> Project:
+    """Return the installation's own project; make it where there is none. Safe to repeat, and to race."""
+    async with rt.db.transaction(None) as conn:
+        await orgs.lock_directory(conn)
+        return await _default_project(conn, rt)
 
 
 async def _find_default(conn: Conn) -> Project | None:
@@ -159,24 +170,87 @@ async def _default_project(conn: Conn, rt: Runtime) -> Project:
     return project
 
 
-async def create_key(rt: Runtime, project: Project, *, name: str, role: KeyRole = "owner") -> tuple[ApiKey, str]:
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a key may do, until when, and for whom."""
+
+    role: KeyRole = "owner"  # an owner's key may also make, see and delete the projects of its organization
+    scopes: tuple[KeyScope, ...] | None = None  # None: all that a key with these pins can have
+    expires_at: datetime | None = None  # aware; None: never
+    pins: Pins = field(default_factory=dict)  # as `pins.read` returns them; empty: the whole project
+
+    def checked(self) -> Grant:
+        """Return it with its scopes. Raises: InvalidRequest when it contradicts itself."""
+        possible = KEY_SCOPES if not self.pins else pins.SCOPES
+        scopes = possible if self.scopes is None else tuple(one for one in KEY_SCOPES if one in self.scopes)
+        if not scopes:
+            raise errors.InvalidRequest(f"A key has at least one scope: {', '.join(KEY_SCOPES)}.")
+        beyond = [one for one in scopes if one not in possible]
+        if beyond:
+            raise errors.InvalidRequest(
+                f"A key that is pinned to owners cannot have {', '.join(beyond)}: that reaches other owners' memories."
+            )
+        if self.expires_at is not None and self.expires_at <= datetime.now(UTC):
+            raise errors.InvalidRequest("expires_at must be in the future.")
+        # Projects and their settings are beyond any owner's memories.
+        return replace(self, scopes=scopes, role="member" if self.pins else self.role)
+
+
+async def create_key(
+    rt: Runtime, project: Project, *, name: str, role: KeyRole = "owner", grant: Grant | None = None
+) -> tuple[ApiKey, str]:
     """Make a key of `project` and return it with its secret, which is not stored.
 
-    An owner's key may also make, see and delete the projects of its organization.
-    Raises: InvalidRequest when the name is blank or longer than `NAME_CHARS`.
+    `grant`: without one, the key may do everything that `role` may.
+    Raises: InvalidRequest when the name is blank or longer than `NAME_CHARS`, or the grant contradicts itself.
     """
     name = name.strip()
     if not name or len(name) > NAME_CHARS:
         raise errors.InvalidRequest(f"The name of a key has 1 to {NAME_CHARS} characters.")
+    granted = (grant or Grant(role=role)).checked()
     async with rt.db.transaction(None) as conn:
-        return await _insert_key(conn, project, name, role)
+        return await _insert_key(conn, project, name, granted)
 
 
-async def _insert_key(conn: Conn, project: Project, name: str, role: KeyRole = "owner") -> tuple[ApiKey, str]:
+async def _insert_key(conn: Conn, project: Project, name: str, granted: Grant) -> tuple[ApiKey, str]:
     secret = new_secret()
-    digest, prefix = digest_of(secret), secret[:SHOWN_LENGTH]
-    key = await keys.insert(conn, project.id, id=uuid7(), name=name, prefix=prefix, digest=digest, role=role)
+    key = await keys.insert(
+        conn,
+        project.id,
+        id=uuid7(),
+        name=name,
+        prefix=secret[:SHOWN_LENGTH],
+        digest=digest_of(secret),
+        role=granted.role,
+        scopes=granted.scopes or KEY_SCOPES,
+        expires_at=granted.expires_at,
+        pins=granted.pins,
+    )
     return key, secret
+
+
+async def rotate_key(
+    rt: Runtime, project: Project, key_id: UUID, *, overlap_s: float = OVERLAP_S, expires_at: datetime | None = None
+) -> tuple[ApiKey, str]:
+    """Make a key that may do what another one may, and let that one end after `overlap_s` seconds, 0 at once.
+
+    `expires_at` of the new one, aware; None: it lives as long as the old one was meant to, counted from now.
+    Raises: NotFound; Conflict when the key was revoked or has expired.
+    """
+    async with rt.db.transaction(None) as conn:
+        old = await keys.lock(conn, project.id, key_id)
+        if old is None:
+            raise errors.NotFound(_NO_KEY)
+        now = datetime.now(UTC)
+        if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= now):
+            raise errors.Conflict("The key does not work any more, so there is nothing to rotate: make a new one.")
+        if expires_at is None and old.expires_at is not None:
+            expires_at = now + (old.expires_at - old.created_at)
+        granted = Grant(role=old.role, scopes=old.scopes, expires_at=expires_at, pins=old.pins).checked()
+        made = await _insert_key(conn, project, old.name, granted)
+        await keys.expire_in(conn, project.id, key_id, overlap_s)
+    forget()
+    return made
 
 
 async def list_keys(rt: Runtime, project: Project) -> list[ApiKey]:
@@ -192,5 +266,5 @@ async def revoke_key(rt: Runtime, project: Project, key_id: UUID) -> None:
     """
     async with rt.db.transaction(None) as conn:
         if not await keys.revoke(conn, project.id, key_id):
-            raise errors.NotFound("There is no such key.")
+            raise errors.NotFound(_NO_KEY)
     forget()

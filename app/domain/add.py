@@ -15,12 +15,12 @@ from app.domain import (
     announce,
     attempt,
     attribute,
-    backlog,
     checkpoint,
     dedupe,
     drafts,
     extract,
     media,
+    pins,
     procedure,
     raw,
     remember,
@@ -38,6 +38,7 @@ from app.model import (
     Message,
     NewMemory,
     Operator,
+    Owners,
     Project,
     Scope,
     State,
@@ -72,9 +73,10 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
     """Commit the event of this add and ring the worker; with `infer: false`, store the messages at once.
 
     With an `idempotency_key` that was used for the same request, return its event again.
-    Raises: InvalidRequest for images and documents that nobody here reads; RateLimited; KeyReused; DatabaseUnavailable;
-    for `infer: false` also EmbedderUnavailable and EmbedderRefused.
+    Raises: InvalidRequest for images and documents that nobody here reads; KeyReused; DatabaseUnavailable; for
+    `infer: false` also EmbedderUnavailable and EmbedderRefused.
     """
+    pins.require(caller, request.owners, *_owners_of(caller, request))
     payload = to_payload(request)
     body_print = None if idempotency_key is None else fingerprint("ADD", payload)
     if not request.infer:
@@ -82,15 +84,13 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
         skipped = tuple((event.metadata or {}).get("skipped", ()))
         return Accepted(event, STORED, results=event.results, skipped=skipped)
     media.check(rt, request)
-    await backlog.require_room(rt, caller.project)
     project_id, event_id = caller.project.id, uuids.uuid7()
     async with rt.db.transaction(project_id) as conn:
         # The scope of all owners keeps the conversation and the order; the memories may go to scopes of their own.
         scope = await scopes.ensure(conn, project_id, request.owners)
-        apart = caller.project.settings.split_by_attribution and request.memory_type != procedure.KIND
-        split = attribute.targets(request.owners, split=apart)
         targets = [
-            scope if owners == request.owners else await scopes.ensure(conn, project_id, owners) for owners in split
+            scope if owners == request.owners else await scopes.ensure(conn, project_id, owners)
+            for owners in _owners_of(caller, request)
         ]
         event = await events.insert(
             conn,
@@ -106,6 +106,12 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
     await rt.queue.ring(event.id)
     # A repeat gets the answer of the first time, whatever has become of the event meanwhile.
     return Accepted(replace(event, status=Status.PENDING), QUEUED)
+
+
+def _owners_of(caller: Caller, request: Request) -> tuple[Owners, ...]:
+    """Return the owners that memories of this add may belong to."""
+    split = caller.project.settings.split_by_attribution and request.memory_type != procedure.KIND and request.infer
+    return attribute.targets(request.owners, split=split)
 
 
 async def process(rt: Runtime, event: Event) -> attempt.Outcome:

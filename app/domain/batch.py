@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from app import errors
-from app.domain import announce, edit, remember
+from app.domain import announce, edit, pins, remember
 from app.model import Caller, Memory, WebhookEvent
 from app.runtime import Runtime
 from app.store import events, memories
@@ -29,7 +29,7 @@ async def update(
     for _, change in changes:
         edit.check(rt.settings, change)
     async with rt.db.acquire(project_id) as conn:
-        found = await _all(conn, project_id, [memory_id for memory_id, _ in changes])
+        found = await _all(conn, caller, [memory_id for memory_id, _ in changes])
     for memory in found.values():
         if memory.immutable:
             raise errors.InvalidRequest(
@@ -64,7 +64,7 @@ async def delete(rt: Runtime, caller: Caller, ids: Sequence[UUID], *, idempotenc
         event, first = await edit.note(conn, caller, "DELETE", payload, idempotency_key)
         if not first:
             return len(event.results)
-        await _all(conn, project_id, wanted)
+        await _all(conn, caller, wanted)
         deleted = await memories.delete(conn, project_id, wanted, event_id=event.id)
         if len(deleted) < len(wanted):  # another request was faster
             raise errors.MemoryNotFound
@@ -74,9 +74,10 @@ async def delete(rt: Runtime, caller: Caller, ids: Sequence[UUID], *, idempotenc
     return len(deleted)
 
 
-async def _all(conn: Conn, project_id: int, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+async def _all(conn: Conn, caller: Caller, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     """Return these memories. Raises: MemoryNotFound when one does not exist; the text names it."""
-    found = await memories.get_many(conn, project_id, ids)
+    found = await memories.get_many(conn, caller.project.id, ids)
+    found = {memory.id: memory for memory in found.values() if pins.allows(caller.pins, memory.owners)}
     missing = next((memory_id for memory_id in ids if memory_id not in found), None)
     if missing is not None:
         raise errors.MemoryNotFound(f"Memory not found! There is no memory {missing}; nothing was changed.")

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 
 from app import errors
 from app.config import Settings
-from app.domain import announce, dedupe, filters, lexemes, limits, link, remember, request
+from app.domain import announce, dedupe, filters, lexemes, limits, link, pins, remember, request
 from app.model import OWNER_FIELDS, Caller, Event, FilterNode, Memory, Status, Vectors, WebhookEvent
 from app.runtime import Runtime
 from app.store import events, memories, scopes
@@ -53,6 +53,7 @@ async def update(
     check(rt.settings, change)
     async with rt.db.acquire(project_id) as conn:
         memory = await memories.get(conn, project_id, memory_id)
+    pins.hide(caller, memory)
     if memory.immutable:
         raise errors.InvalidRequest("This memory is immutable: it can be deleted, but not changed.")
     made = (await reworded(rt, [(memory, change)])).get(memory_id, {})
@@ -144,7 +145,10 @@ async def delete(
         if not first:
             return len(event.results) - 1
         memory = await memories.get(conn, project_id, memory_id)
+        pins.hide(caller, memory)
         older = await memories.superseded_by(conn, project_id, memory) if linked else []
+        for found in (await memories.get_many(conn, project_id, older)).values() if caller.pins else ():
+            pins.hide(caller, found)
         deleted = await memories.delete(conn, project_id, [memory_id, *older], event_id=event.id)
         if memory_id not in deleted:  # another request was faster
             raise errors.MemoryNotFound
@@ -162,9 +166,10 @@ async def delete_all(
     Adds that were accepted before and are not done yet store nothing in the scopes that are emptied as a whole. A tree
     that asks about more than owners empties no scope as a whole: such adds go on, because what they will store is not
     known, and cancelling them would lose memories that nobody asked to delete.
-    Implicit null scoping does not apply. With an `idempotency_key` that was used for the same request, delete nothing.
+    Implicit null scoping does not apply; the pins of the key do. With an `idempotency_key` that was used for the same request, delete nothing.
     Raises: KeyReused.
     """
+    node = pins.narrowed(caller, node)
     project_id = caller.project.id
     async with rt.db.transaction(project_id) as conn:
         event, first = await note(conn, caller, "DELETE_ALL", asked, idempotency_key)

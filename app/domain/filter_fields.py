@@ -15,7 +15,7 @@ ALLOWED_KEYS = (  #: in the documented order, which the refusal of an unknown ke
 )  # fmt: skip
 _ALIASES = {"userId": "user_id", "agentId": "agent_id", "appId": "app_id", "runId": "run_id"}
 _DOTTED = "metadata."
-_OPERATOR_NAMES = frozenset((*Operator, "nin")) - {Operator.ANY}
+_OPERATOR_NAMES = frozenset((*Operator, "nin")) - {Operator.ANY, Operator.GLOB}
 
 
 @dataclass(frozen=True, slots=True)

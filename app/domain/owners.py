@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app import errors
-from app.domain import announce, edit
+from app.domain import announce, edit, pins
 from app.model import Caller, Condition, Event, Operator, Owner, OwnerKind
 from app.runtime import Runtime
 from app.store import events, memories, messages, owners, scopes
@@ -14,7 +14,11 @@ from app.store import events, memories, messages, owners, scopes
 async def make(
     rt: Runtime, caller: Caller, kind: OwnerKind, name: str, *, title: str | None, metadata: dict[str, Any] | None
 ) -> Owner:
-    """Make an owner before its first memory, or say more about one that exists. Safe to repeat."""
+    """Make an owner before its first memory, or say more about one that exists. Safe to repeat.
+
+    Raises: NotAllowed.
+    """
+    pins.require_owner(caller, kind, name)
     async with rt.db.transaction(caller.project.id) as conn:
         return await owners.put(conn, caller.project.id, kind, name, title=title, metadata=metadata)
 
@@ -23,7 +27,7 @@ async def find(rt: Runtime, caller: Caller, kind: OwnerKind, name: str) -> Owner
     """Return the owner that requests call `name`. Raises: NotFound."""
     async with rt.db.acquire(caller.project.id) as conn:
         found = await owners.find(conn, caller.project.id, kind, name)
-    if found is None:
+    if found is None or not pins.covers(caller.pins, kind, name):
         raise _unknown()
     return found
 
@@ -32,7 +36,7 @@ async def find_by_id(rt: Runtime, caller: Caller, kind: OwnerKind, owner_id: int
     """Return the owner with this number. Raises: NotFound."""
     async with rt.db.acquire(caller.project.id) as conn:
         found = await owners.find_by_id(conn, caller.project.id, kind, owner_id)
-    if found is None:
+    if found is None or not pins.covers(caller.pins, kind, found.name):
         raise _unknown()
     return found
 
@@ -45,8 +49,9 @@ async def delete(
     Memories that it shares with other owners go too. Adds that were accepted before store nothing in those scopes. The
     history of the memories stays, with a DELETE at its end.
     With an `idempotency_key` that was used for the same request, delete nothing.
-    Raises: NotFound, KeyReused.
+    Raises: NotFound, NotAllowed, KeyReused.
     """
+    pins.require_owner(caller, kind, name)
     project_id = caller.project.id
     node = Condition(f"{kind}_id", Operator.EQ, name)  # the name as it is: "*" is no wildcard here
     payload = {"entity_type": kind, "entity_id": name}

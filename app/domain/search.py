@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from app.domain import decay, rank, temporal
+from app.domain import decay, pins, rank, temporal
 from app.domain import question as questions
 from app.domain.question import Question
 from app.model import Caller, FilterNode, Hit, Memory, Vector
@@ -45,7 +45,8 @@ async def run(rt: Runtime, caller: Caller, query: Query) -> list[Hit]:
     Deterministic: equal queries over equal memories give equal hits.
     Raises: EmbedderUnavailable, EmbedderRefused, DatabaseUnavailable.
     """
-    query = replace(query, reference_at=query.reference_at or datetime.now(UTC))
+    reference_at = query.reference_at or datetime.now(UTC)
+    query = replace(query, node=pins.narrowed(caller, query.node), reference_at=reference_at)
     pool = await gather(rt, caller, query)
     intent = temporal.read(pool.question, now=query.now)
     # Time may lift what stands further down.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -114,7 +115,9 @@ class _Writer:
             return f"{column} IS DISTINCT FROM {self._bind(value, type_name)}"
         if condition.field == "text" and op in (Operator.CONTAINS, Operator.ICONTAINS):
             return self._contains(column, value, fold=op is Operator.ICONTAINS)
-        if op is Operator.IN:
+        if op is Operator.GLOB and condition.field in OWNER_FIELDS:
+            compared = f"{column} LIKE {self._bind(_like(value), type_name)}"
+        elif op is Operator.IN:
             compared = f"{column} = ANY({self._bind(list(value), type_name + '[]')})"
         elif op is Operator.EQ or (op in _COMPARED and type_name == "date"):
             compared = f"{column} {_COMPARED[op]} {self._bind(value, type_name)}"
@@ -207,6 +210,11 @@ _WHOLE = "'{}'"  # the path to a JSON value itself: its string without quotes
 def _present(column: str, condition: Condition) -> str:
     absent = condition.op is Operator.EXISTS and not condition.value
     return f"{column} IS NULL" if absent else f"{column} IS NOT NULL"
+
+
+def _like(glob: str) -> str:
+    """Return the pattern of LIKE for one in which only `*` means anything."""
+    return re.sub(r"([\\%_])", r"\\\1", glob).replace("*", "%")
 
 
 def _midnight(day: str) -> str:

@@ -2,44 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from app.model import ApiKey, KeyRole
+from app.model import KEY_SCOPES, ApiKey, KeyRole, KeyScope, Pins
 from app.store.db import Conn
 
-_INSERT = """
-INSERT INTO api_keys (project_id, id, name, prefix, digest, role) VALUES ($1, $2, $3, $4, $5, $6)
-RETURNING project_id, id, name, prefix, created_at, last_used_at, revoked_at, role
-"""
+_COLUMNS = "project_id, id, name, prefix, created_at, last_used_at, revoked_at, role, scopes, expires_at, pins"
+
+_INSERT = f"""
+INSERT INTO api_keys (project_id, id, name, prefix, digest, role, scopes, expires_at, pins)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+RETURNING {_COLUMNS}
+"""  # noqa: S608 - the columns are a constant
 
 
 async def insert(
-    conn: Conn, project_id: int, *, id: UUID, name: str, prefix: str, digest: bytes, role: KeyRole = "owner"
+    conn: Conn,
+    project_id: int,
+    *,
+    id: UUID,
+    name: str,
+    prefix: str,
+    digest: bytes,
+    role: KeyRole = "owner",
+    scopes: Sequence[KeyScope] = KEY_SCOPES,
+    expires_at: datetime | None = None,
+    pins: Pins | None = None,
 ) -> ApiKey:
     """Insert a key. `digest`: SHA-256 of the whole key, 32 bytes."""
-    return _key(await conn.fetchrow(_INSERT, project_id, id, name, prefix, digest, role))
+    return _key(
+        await conn.fetchrow(
+            _INSERT, project_id, id, name, prefix, digest, role, list(scopes), expires_at, dict(pins or {})
+        )
+    )
 
 
-_FIND = """
-SELECT project_id, id, name, prefix, created_at, last_used_at, revoked_at, role
+_FIND = f"""
+SELECT {_COLUMNS}
 FROM api_keys
 WHERE digest = $1 AND revoked_at IS NULL                        -- index api_keys_digest; says which project asks
-"""
+  AND (expires_at IS NULL OR expires_at > clock_timestamp())
+"""  # noqa: S608 - the columns are a constant
 
 
 async def find_by_digest(conn: Conn, digest: bytes) -> ApiKey | None:
-    """Return the key that was not revoked and has this SHA-256 digest; it names the project."""
+    """Return the valid key that has this SHA-256 digest: not revoked, not expired. It names the project."""
     row = await conn.fetchrow(_FIND, digest)
     return None if row is None else _key(row)
 
 
-_LIST = """
-SELECT project_id, id, name, prefix, created_at, last_used_at, revoked_at, role
+_LIST = f"""
+SELECT {_COLUMNS}
 FROM api_keys
 WHERE project_id = $1
 ORDER BY created_at, id
-"""
+"""  # noqa: S608 - the columns are a constant
 
 
 async def list_for(conn: Conn, project_id: int) -> list[ApiKey]:
@@ -58,6 +78,26 @@ async def revoke(conn: Conn, project_id: int, key_id: UUID) -> bool:
     return await conn.fetchval(_REVOKE, project_id, key_id) is not None
 
 
+_GET = f"SELECT {_COLUMNS} FROM api_keys WHERE project_id = $1 AND id = $2 FOR UPDATE"  # noqa: S608
+
+
+async def lock(conn: Conn, project_id: int, key_id: UUID) -> ApiKey | None:
+    """Return a key of the project and hold it until the end of the transaction. None: the project has no such key."""
+    row = await conn.fetchrow(_GET, project_id, key_id)
+    return None if row is None else _key(row)
+
+
+_EXPIRE = """
+UPDATE api_keys SET expires_at = least(expires_at, clock_timestamp() + make_interval(secs => $3))
+WHERE project_id = $1 AND id = $2
+"""
+
+
+async def expire_in(conn: Conn, project_id: int, key_id: UUID, seconds: float) -> None:
+    """Let a key end in so many seconds, or when it would have ended anyway."""
+    await conn.execute(_EXPIRE, project_id, key_id, seconds)
+
+
 _TOUCH = """
 UPDATE api_keys SET last_used_at = clock_timestamp()
 WHERE project_id = $1 AND id = $2
@@ -71,4 +111,6 @@ async def touch(conn: Conn, project_id: int, key_id: UUID) -> None:
 
 
 def _key(row: Any) -> ApiKey:
-    return ApiKey(**row)
+    values = {**row, "scopes": tuple(row["scopes"])}
+    values["pins"] = {name: tuple(patterns) for name, patterns in row["pins"].items()}
+    return ApiKey(**values)
