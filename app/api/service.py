@@ -32,12 +32,14 @@ async def ping(caller: Caller) -> Reply:
     })  # fmt: skip
 
 
+@public.head("/healthz", include_in_schema=False)  # what monitors ask
 @public.get("/healthz", response_model=answers.Health, responses=docs.statuses(guarded=False))
 async def healthz() -> Reply:
     """Say that the process lives. Asks nobody else."""
     return Reply({"status": "ok", "version": __version__})
 
 
+@public.head("/readyz", include_in_schema=False)
 @public.get(
     "/readyz",
     response_model=answers.Readiness,

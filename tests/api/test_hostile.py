@@ -164,3 +164,13 @@ async def test_query_of_odd_bytes_is_no_fault(client: httpx.AsyncClient, query: 
     url = httpx.URL("http://memoryd.test").copy_with(raw_path=b"/v3/memories/?" + query)
     answer = await client.post(url, json={"filters": {"user_id": "u"}})
     assert answer.status_code in (200, 400, 404)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/v1/memories/?user_id=%ff", "/v1/memories/?user_id=%ED%A0%80", "/v2/entities/user/%ff/", "/v1/memories/%c0%80/"],
+)
+async def test_address_that_is_no_text_is_refused(client: httpx.AsyncClient, address: str) -> None:
+    answer = await client.delete(address)
+    assert answer.status_code == 400
+    assert "UTF-8" in answer.json()["detail"]

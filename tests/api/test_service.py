@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import httpx
+import pytest
 
 from app import errors
 from app.api import create_app
@@ -93,3 +94,9 @@ async def test_known_key_without_a_database_is_503_with_retry_after(
     assert answer.status_code == 503
     assert answer.headers["retry-after"].isdigit()
     assert answer.json()["error"] == answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+async def test_monitors_that_ask_for_the_head_alone_are_answered(client: httpx.AsyncClient, path: str) -> None:
+    answer = await client.head(path)
+    assert (answer.status_code, answer.content) == (200, b"")
