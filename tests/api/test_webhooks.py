@@ -226,7 +226,7 @@ async def test_both_slash_forms_are_served(client: httpx.AsyncClient, project: P
 
 
 async def test_ids_that_cannot_be_are_not_found(client: httpx.AsyncClient) -> None:
-    for id in ("%00", "%FF", "wh_" + "x" * 3000, "wh_%2F"):
+    for id in ("%00", "wh_" + "x" * 3000, "wh_%2F"):
         assert (await client.delete(f"/api/v1/webhooks/{id}/")).status_code == 404
 
 
