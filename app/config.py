@@ -73,7 +73,7 @@ class Settings(BaseSettings):
 
     # Worker
     worker_slots: int = Field(4, ge=1, le=100, description="Events that one worker processes at the same time.")
-    lease_s: float = Field(60.0, gt=0, description="Seconds after which an event of a dead worker is taken over.")
+    lease_s: float = Field(30.0, gt=0, description="Seconds after which an event of a dead worker is taken over.")
     sweep_s: float = Field(2.0, gt=0, description="Seconds between two looks for due events, which need no Redis.")
     drain_s: float = Field(20.0, ge=0, description="Seconds that a stopping worker waits for its running events.")
     retry_delays_s: Annotated[tuple[float, ...], NoDecode] = Field(
@@ -113,6 +113,9 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(10 * 2**20, ge=1024, description="Largest request body.")
     body_timeout_s: float = Field(60.0, gt=0, description="Longest wait for a whole request body, in seconds.")
     max_messages: int = Field(10_000, ge=1, description="Messages in one add.")
+    max_raw_messages: int = Field(
+        2_000, ge=1, description="Messages in one add with `infer: false`, which waits until all are stored."
+    )
     max_message_bytes: int = Field(2**20, ge=1, description="Text of one message, in UTF-8.")
     max_pending: int = Field(
         10_000, ge=0, description="Events of one project that may wait; more are answered with 429. 0: any number."

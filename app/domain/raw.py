@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from uuid import UUID
 
 import uuid_utils.compat as uuids
 
+from app import errors
 from app.domain import announce, dedupe, drafts, parts, remember
 from app.domain.request import Request
 from app.model import Event, Message, Project, Status, WebhookEvent
@@ -32,9 +34,15 @@ async def store(
     """Store the messages and return their finished event: results are the added memories, metadata tells what was skipped.
 
     Everything goes to the scope of all owners together. Nothing is stored when the embedder fails.
-    Raises: EmbedderUnavailable, EmbedderRefused, KeyReused, DatabaseUnavailable.
+    Raises: InvalidRequest for more messages than a request can wait for; EmbedderUnavailable, EmbedderRefused, KeyReused,
+    DatabaseUnavailable.
     """
     kept, skipped = choose(request.messages, project.settings.stored_roles)
+    if len(kept) > (most := rt.settings.max_raw_messages):
+        raise errors.InvalidRequest(
+            f"messages has {len(kept)} to store; at most {most} are taken with infer: false, because the answer waits for"
+            " all of them (MEMORYD_MAX_RAW_MESSAGES). Send them in several requests."
+        )
     now = datetime.now(UTC)  # for index terms of messages that name no time; rows get the database's
     said = stamped(kept, (request.timestamp or request.observation_at or now).astimezone(request.zone))
     async with rt.db.transaction(project.id) as conn:
@@ -44,7 +52,10 @@ async def store(
                 return earlier
         scope = await scopes.ensure(conn, project.id, request.owners)
         before = await messages.newest(conn, project.id, scope.id, 1)
-        found = drafts.of_messages(said, before=before[0] if before else None, scope=scope, observed_at=now)
+        # In a thread: thousands of texts are analysed, and other requests go on meanwhile.
+        found = await asyncio.to_thread(
+            drafts.of_messages, said, before=before[0] if before else None, scope=scope, observed_at=now
+        )
         known = await memory_store.known_hashes(conn, project.id, [(draft.scope_id, draft.hash) for draft in found])
     shared = remember.Shared(
         event_id=uuids.uuid7(),

@@ -281,3 +281,10 @@ async def test_silent_embedder_makes_a_direct_import_503(
     answer = await add(client, infer=False)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "7")
     assert await listed(client) == []
+
+
+async def test_direct_import_of_more_than_a_request_can_wait_for_is_refused(client: httpx.AsyncClient) -> None:
+    messages = [{"role": "user", "content": f"line {n}"} for n in range(2001)]
+    answer = await client.post("/v3/memories/add/", json={"messages": messages, "user_id": "u1", "infer": False})
+    assert answer.status_code == 400
+    assert "MEMORYD_MAX_RAW_MESSAGES" in answer.json()["detail"]
