@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 #: No data of a test has to outlive the machine; and some tests open many connections.
 _FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "200"}
 _OURS = ("MEMORYD_", "DATABASE_URL", "REDIS_URL")
+SEED = "MEMORYD_SEED"  #: no setting: it replays a run of tests/faults
 
 
 def pytest_configure() -> None:
     """Forget the settings of the shell: tests choose their own."""
-    for name in [name for name in os.environ if name.startswith(_OURS)]:
+    for name in [name for name in os.environ if name.startswith(_OURS) and name != SEED]:
         del os.environ[name]
 
 
