@@ -1,6 +1,7 @@
 """What happens to the texts of new memories: they get categories, after they are stored and apart from it.
 
 A failure here fails no add: the memories stay, with `categories` null, and the work is tried again as that of any event.
+For a model that fails to the last attempt, the rules stand in.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ async def _classified(
     if rt.llm is not None:
         try:
             return await _by_model(rt.llm, [memory.text for memory in batch], wanted)
-        except errors.ModelRefused as error:
-            # The last attempt. A model that answers, but not this, will not do so next time either.
+        except (errors.ModelRefused, errors.ModelUnavailable) as error:
+            # After the last attempt nobody would sort them any more.
             if event.attempts <= len(rt.settings.retry_delays_s):
                 raise
             _log.warning("model_stood_in_for", error=error.message)

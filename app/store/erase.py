@@ -10,6 +10,7 @@ _EVENTS = "DELETE FROM events WHERE project_id = $1"
 _LINKS = "DELETE FROM memory_entities WHERE project_id = $1"
 _SOURCES = "DELETE FROM memory_sources WHERE project_id = $1"
 _VECTORS = "DELETE FROM memory_vectors WHERE project_id = $1"
+_ACCESS = "DELETE FROM memory_access WHERE project_id = $1"
 _FEEDBACK = "DELETE FROM feedback WHERE project_id = $1"
 _ENTITIES = "DELETE FROM entities WHERE project_id = $1"
 _MEMORIES = "DELETE FROM memories WHERE project_id = $1"
@@ -28,6 +29,7 @@ _IN_ORDER = (
     _LINKS,
     _SOURCES,
     _VECTORS,
+    _ACCESS,
     _FEEDBACK,
     _ENTITIES,
     _MEMORIES,

@@ -444,14 +444,14 @@ async def reopen_failed(conn: Conn, project_id: int) -> int:
 
 _COUNT_PENDING = """
 SELECT count(*) FROM (                          -- events_due, at most so many entries of it
-    SELECT FROM events WHERE project_id = $1 AND status = 'PENDING' LIMIT $2
+    SELECT FROM events WHERE project_id = $1 AND status = 'PENDING' AND kind <> ALL ($3::text[]) LIMIT $2
 ) waiting
 """
 
 
 async def count_pending(conn: Conn, project_id: int, *, most: int) -> int:
-    """Return how many events of the project wait, counted up to `most`."""
-    count: int = await conn.fetchval(_COUNT_PENDING, project_id, most)
+    """Return how many events of the project wait, counted up to `most`; internal ones do not count."""
+    count: int = await conn.fetchval(_COUNT_PENDING, project_id, most, list(INTERNAL_KINDS))
     return count
 
 

@@ -151,32 +151,36 @@ async def test_a_text_that_changed_while_it_was_sorted_keeps_no_category_of_the_
     assert await by_text(lab) == {"plays the piano": ("music",)}
 
 
-async def test_a_model_that_is_away_leaves_the_add_done_and_its_memories_unsorted(lab: Lab) -> None:
-    rt = lab.runtime(llm=fakes.FakeLLM([facts("likes tea")]))
-    accepted = await lab.add(rt, "I like tea")
-    await add.process(rt, await lab.claim(rt))
-    rt.llm.categories = [errors.ModelUnavailable() for _ in range(3)]
-    outcomes = await attempts(lab, rt, 3)
-    assert outcomes[-1] == attempt.GaveUp("model_unavailable")
-    assert all(isinstance(outcome, attempt.RetryAt) for outcome in outcomes[:-1])
-    assert (await lab.event(accepted)).status is Status.SUCCEEDED
-    assert await by_text(lab) == {"likes tea": None}
-
-
 @pytest.mark.parametrize(
     "answer",
     [
         [], {}, {"memories": []}, {"memories": [{"id": 9, "categories": ["food"]}]}, {"memories": "food"},
-        errors.ModelRefused(),
+        errors.ModelRefused(), errors.ModelUnavailable(),
     ],
 )  # fmt: skip
-async def test_rules_stand_in_for_a_model_that_never_answers_well(lab: Lab, answer: Any) -> None:
-    rt = lab.runtime(llm=fakes.FakeLLM())
-    await stored(lab, rt, "User likes tea")
+async def test_rules_stand_in_for_a_model_that_fails_to_the_last(lab: Lab, answer: Any) -> None:
+    rt = lab.runtime(llm=fakes.FakeLLM([facts("User likes tea")]))
+    accepted = await lab.add(rt, "I like tea")
+    await add.process(rt, await lab.claim(rt))
+    assert (await lab.event(accepted)).status is Status.SUCCEEDED
     rt.llm.categories = [answer] * 3
     outcomes = await attempts(lab, rt, 3)
     assert [type(outcome) for outcome in outcomes] == [attempt.RetryAt, attempt.RetryAt, attempt.Done]
     assert await by_text(lab) == {"User likes tea": ("food", "user_preferences")}
+
+
+async def test_an_embedder_that_is_away_fails_no_add_and_another_try_sorts(lab: Lab) -> None:
+    rt = lab.runtime()
+    accepted = await lab.add(rt, "I like tea", infer=False, custom_categories=[{"drinks": "tea and coffee"}])
+    lab.embedder.failures = [errors.EmbedderUnavailable() for _ in range(3)]
+    outcomes = await attempts(lab, rt, 3)
+    assert outcomes[-1] == attempt.GaveUp("embedder_unavailable")
+    assert (await lab.event(accepted)).status is Status.SUCCEEDED
+    assert await by_text(lab) == {"I like tea": None}
+    async with lab.db.transaction(lab.project.id) as conn:
+        failed = await conn.fetchval("SELECT id FROM events WHERE status = 'FAILED'")
+        await events.reopen(conn, lab.project.id, failed)
+    assert await sort(lab, rt) == attempt.Done(added=1)
 
 
 async def attempts(lab: Lab, rt: Any, count: int) -> list[attempt.Outcome]:
@@ -208,6 +212,13 @@ async def test_memories_that_are_gone_need_no_category(lab: Lab) -> None:
     assert await sort(lab, rt) == attempt.Done(added=0)
 
 
+async def test_what_waits_to_be_sorted_keeps_no_add_out(lab: Lab) -> None:
+    rt = lab.runtime()
+    await lab.add(rt, "I had sushi for dinner", infer=False)
+    async with lab.db.acquire(lab.project.id) as conn:
+        assert await events.count_pending(conn, lab.project.id, most=10) == 0
+
+
 async def test_sorting_is_listed_nowhere_and_leaves_nothing_behind(lab: Lab) -> None:
     rt = lab.runtime()
     accepted = await lab.add(rt, "I had sushi for dinner", infer=False)
@@ -223,3 +234,14 @@ async def listed(lab: Lab) -> list[Event]:
         count, found = await events.list_page(conn, lab.project.id, limit=10)
     assert count == len(found)
     return found
+
+
+async def test_a_worker_that_dies_over_it_loses_nothing(lab: Lab) -> None:
+    rt = lab.runtime()
+    await lab.add(rt, "I had sushi for dinner", infer=False)
+    await lab.claim(rt, "CATEGORIZE")
+    await lab.execute("UPDATE events SET lease_until = now() - interval '1 second' WHERE status = 'RUNNING'")
+    async with lab.db.transaction(None) as conn:
+        assert await events.reclaim_expired(conn, rt.settings.retry_delays_s) == 1
+    assert await sort(lab, rt) == attempt.Done(added=1)
+    assert await by_text(lab) == {"I had sushi for dinner": ("food",)}
