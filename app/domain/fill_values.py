@@ -95,7 +95,7 @@ def emails(memory: Memory) -> list[str]:
 
 def urls(memory: Memory) -> list[str]:
     """Return the web addresses in the memory."""
-    return _URL.findall(memory.text)
+    return [found.rstrip(".,;:!?") for found in _URL.findall(memory.text)]
 
 
 def holds(memory: Memory) -> bool:

@@ -95,7 +95,8 @@ async def test_lines_are_filtered_and_nothing_is_hidden(plain, conn, project) ->
     assert len((await exported(plain, filters={"user_id": "alice"})).split(b"\n")) == 3
     assert len((await exported(plain, user_id="alice", run_id="日本/1")).split(b"\n")) == 2
     assert await exported(plain, filters={"user_id": "nobody"}) == b""
-    assert (await plain.post("/v1/exports/raw/", json={"filters": {"nonsense": 1}})).status_code == 400
+    for body in ({"filters": {"nonsense": 1}}, {"filters": {}}, {"filters": None}, {"user_id": None}):
+        assert (await plain.post("/v1/exports/raw/", json=body)).status_code == 400
 
 
 async def test_another_project_s_memories_are_not_there(plain, conn) -> None:
