@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -72,7 +73,8 @@ async def change_settings(
     """
     for kind, changes in entities.items():
         if changes.get("schema") is not None:
-            check_schema(kind, changes["schema"])
+            # A large one takes a second.
+            await asyncio.to_thread(check_schema, kind, changes["schema"])
     async with rt.db.transaction(caller.project.id) as conn:
         before, stored = await profiles.lock_settings(conn, caller.project.id)
         merged: dict[str, dict[str, Any]] = {kind: {**stored.get(kind, {}), **entities.get(kind, {})} for kind in KINDS}
