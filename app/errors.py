@@ -14,6 +14,7 @@ AppError
 │   ├── EventNotFound
 │   ├── WebhookNotFound
 │   └── PageNotFound
+├── QuotaExceeded           413  delete something, or let somebody raise the limit
 ├── Conflict                409  the state does not allow it
 │   └── KeyReused           422  an idempotency key came back with another body
 ├── TryLater                503  nothing is wrong with the request
@@ -131,6 +132,12 @@ class PageNotFound(NotFound):
     code = "page_not_found"
 
 
+class QuotaExceeded(AppError):
+    """Memory quota exceeded."""
+
+    code, status = "quota_exceeded", 413
+
+
 class Conflict(AppError):
     """The present state does not allow this."""
 
@@ -151,6 +158,8 @@ class TryLater(AppError):
 
 class RateLimited(TryLater):
     """Too many requests; try again later."""
+
+    # details: limit, remaining, reset_at (seconds since 1970), where there is a limit for a time
 
     code, status = "rate_limited", 429
 

@@ -48,6 +48,9 @@ class ProjectSettings:
     decay: bool = False
     memory_depth: str | None = None
     expiration_date: date | None = None
+    adds_per_minute: int | None = None  # None: any number; the next two likewise
+    searches_per_minute: int | None = None
+    max_memories: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)  # fields that are stored and shown, and have no effect
 
     @property

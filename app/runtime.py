@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from app import errors, log
@@ -15,6 +15,7 @@ from app.providers import llm as chats
 from app.queue import Queue, open_queue
 from app.store import db as databases
 from app.store import migrate, models
+from app.tally import LocalTally, Tally, open_tally
 
 _log = log.get(__name__)
 
@@ -28,6 +29,7 @@ class Runtime:
     queue: Queue
     llm: chats.ChatModel | None  # None: extraction works by rules
     embedder: embedders.Embedder
+    tally: Tally = field(default_factory=LocalTally)
 
 
 @asynccontextmanager
@@ -57,6 +59,8 @@ async def open_runtime(
             _log.warning("walls.down", advice=database.wall.refusal)
         bell = _open_queue(settings, wanted=queue)
         stack.push_async_callback(bell.close)
+        tally = open_tally(settings.redis_url.get_secret_value() if queue and settings.redis_url is not None else None)
+        stack.push_async_callback(tally.close)
         chat = chats.open_llm(settings) if llm else None
         if chat is not None:
             stack.push_async_callback(chat.close)
@@ -64,7 +68,7 @@ async def open_runtime(
         stack.push_async_callback(embed.close)
         if embedder:
             await check_embedder(database, embed)
-        yield Runtime(settings=settings, db=database, queue=bell, llm=chat, embedder=embed)
+        yield Runtime(settings=settings, db=database, queue=bell, llm=chat, embedder=embed, tally=tally)
 
 
 def _open_queue(settings: Settings, *, wanted: bool) -> Queue:

@@ -106,6 +106,9 @@ class ProjectPatch(schemas.Body):
     split_by_attribution: Any = _setting(
         "With a user and an agent, store each fact under the one who said it.", "boolean"
     )
+    adds_per_minute: Any = _setting("Adds that are taken in a minute; null: any number.", "integer", "null")
+    searches_per_minute: Any = _setting("Searches that are answered in a minute; null: any number.", "integer", "null")
+    max_memories: Any = _setting("Memories that the project may keep; null: any number.", "integer", "null")
     memory_depth: Any = _setting("Stored and shown; no effect.", "string", "null")
     usecase: Any = Field(None, description="Stored and shown; no effect.")
     usecase_setting: Any = Field(None, description="Stored and shown; no effect.")
@@ -233,6 +236,9 @@ class ProjectOut(BaseModel):
     raw_roles: list[str] = Field(description="Roles whose messages `infer: false` stores.")
     default_top_k: int = Field(description="Hits of a search that names no `top_k`.")
     split_by_attribution: bool = Field(description="Each fact is stored under the one who said it.")
+    adds_per_minute: int | None = Field(description="Adds that are taken in a minute; null: any number.")
+    searches_per_minute: int | None = Field(description="Searches that are answered in a minute; null: any number.")
+    max_memories: int | None = Field(description="Memories that the project may keep; null: any number.")
     memory_depth: str | None = Field(description="As it was sent; no effect.")
     usecase: Any = Field(description="As it was sent; no effect.")
     usecase_setting: Any = Field(description="As it was sent; no effect.")
@@ -280,6 +286,9 @@ def project(view: ProjectView) -> dict[str, Any]:
         "raw_roles": settings.stored_roles,
         "default_top_k": settings.top_k,
         "split_by_attribution": settings.split_by_attribution,
+        "adds_per_minute": settings.adds_per_minute,
+        "searches_per_minute": settings.searches_per_minute,
+        "max_memories": settings.max_memories,
         **_UNSENT,
         **{name: value for name, value in settings.extra.items() if name in _UNSENT},
         "memory_depth": settings.memory_depth,

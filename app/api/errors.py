@@ -15,6 +15,7 @@ from app.api.wire import SHAPE, Reply, Shape
 REQUEST_ID = "memoryd.request_id"  #: key of the ASGI scope
 NO_FIELD = "non_field_errors"  #: where a text is shown that belongs to no field
 RETRY_AFTER_S = 5  #: what a 503 advises when nothing better is known
+_LIMITS = {"X-RateLimit-Limit": "limit", "X-RateLimit-Remaining": "remaining", "X-RateLimit-Reset": "reset_at"}
 _SHOWN_CHARS = 500  #: a message may quote what the client sent, and that may be long
 
 _log = log.get(__name__)
@@ -78,6 +79,7 @@ async def _app_error(request: Request, error: Exception) -> Reply:
     headers = {}
     if isinstance(error, errors.TryLater):
         headers["Retry-After"] = str(error.retry_after_s or RETRY_AFTER_S)
+    headers |= {name: str(error.details[key]) for name, key in _LIMITS.items() if key in error.details}
     if error.status == 401:
         headers["WWW-Authenticate"] = "Token"
     body = body_of(shape, error.status, _cut(error.message), field=error.details.get("field"))

@@ -216,7 +216,7 @@ def _split(given: Sequence[str] | None) -> list[str] | None:
 @searches.post(
     "/v1/memories/search/",
     response_model=list[answers.HitOut] | shapes.SearchObject,
-    responses=docs.statuses(403, 502, shape=Shape.BOTH, body=True),
+    responses=docs.statuses(403, 429, 502, shape=Shape.BOTH, body=True),
     deprecated=True,
 )
 async def search_memories_v1(body: shapes.SearchV1, caller: Caller, rt: RuntimeDep) -> Reply:
@@ -228,7 +228,7 @@ async def search_memories_v1(body: shapes.SearchV1, caller: Caller, rt: RuntimeD
 @searches.post(
     "/v2/memories/search/",
     response_model=list[answers.HitOut],
-    responses=docs.statuses(403, 502, shape=Shape.BOTH, body=True),
+    responses=docs.statuses(403, 429, 502, shape=Shape.BOTH, body=True),
     deprecated=True,
 )
 async def search_memories_v2(body: shapes.SearchV2, caller: Caller, rt: RuntimeDep) -> Reply:

@@ -21,6 +21,17 @@ _SCHEMES = {
     "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The key alone."},
 }
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait before the next try.", "schema": {"type": "integer"}}}
+_LIMITS = {
+    "X-RateLimit-Limit": {
+        "description": "Requests of this kind that the project has in a minute, where that is what refused.",
+        "schema": {"type": "integer"},
+    },
+    "X-RateLimit-Remaining": {"description": "How many of them are left.", "schema": {"type": "integer"}},
+    "X-RateLimit-Reset": {
+        "description": "When the next minute begins, in seconds since 1970.",
+        "schema": {"type": "integer"},
+    },
+}
 _VALIDATION = "#/components/schemas/HTTPValidationError"  #: FastAPI's own shape, which no route answers
 
 
@@ -64,8 +75,10 @@ def _complete(operation: dict[str, Any], *, public: bool) -> None:
         content = response.get("content", {})
         if len(content) > 1 and content.get("application/json") == {"schema": {}}:
             del content["application/json"]  # FastAPI's guess, beside what the route says itself
-    for code in {"429", "503"} & set(responses) if not public else ():
-        responses[code]["headers"] = _RETRY_AFTER
+    if not public:
+        for code, headers in (("429", _RETRY_AFTER | _LIMITS), ("503", _RETRY_AFTER)):
+            if code in responses:
+                responses[code]["headers"] = headers
     example = EXAMPLES.get(name, {})
     if "request" in example:
         operation["requestBody"]["content"]["application/json"]["example"] = example["request"]

@@ -13,7 +13,7 @@ routes = router(Shape.ERROR, tag="memories")
 @routes.post(
     "/v3/memories/search/",
     response_model=answers.SearchResults,
-    responses=docs.statuses(502, shape=Shape.ERROR, body=True),
+    responses=docs.statuses(429, 502, shape=Shape.ERROR, body=True),
 )
 async def search_memories(body: schemas.SearchRequest, caller: Caller, rt: RuntimeDep) -> Reply:
     """Find the memories that answer a question, by meaning, by words and by names."""

@@ -15,6 +15,7 @@ from app.domain import (
     announce,
     attempt,
     attribute,
+    backlog,
     checkpoint,
     dedupe,
     drafts,
@@ -22,6 +23,7 @@ from app.domain import (
     media,
     pins,
     procedure,
+    quota,
     raw,
     remember,
     supersede,
@@ -73,17 +75,20 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
     """Commit the event of this add and ring the worker; with `infer: false`, store the messages at once.
 
     With an `idempotency_key` that was used for the same request, return its event again.
-    Raises: InvalidRequest for images and documents that nobody here reads; KeyReused; DatabaseUnavailable; for
-    `infer: false` also EmbedderUnavailable and EmbedderRefused.
+    Raises: InvalidRequest for images and documents that nobody here reads; RateLimited, QuotaExceeded; KeyReused; DatabaseUnavailable;
+    for `infer: false` also EmbedderUnavailable and EmbedderRefused.
     """
     pins.require(caller, request.owners, *_owners_of(caller, request))
     payload = to_payload(request)
     body_print = None if idempotency_key is None else fingerprint("ADD", payload)
+    await quota.spend(rt, caller.project, "adds")
+    await _require_room(rt, caller, request, idempotency_key, body_print)
     if not request.infer:
         event = await raw.store(rt, caller.project, request, payload, idempotency_key, body_print)
         skipped = tuple((event.metadata or {}).get("skipped", ()))
         return Accepted(event, STORED, results=event.results, skipped=skipped)
     media.check(rt, request)
+    await backlog.require_room(rt, caller.project)
     project_id, event_id = caller.project.id, uuids.uuid7()
     async with rt.db.transaction(project_id) as conn:
         # The scope of all owners keeps the conversation and the order; the memories may go to scopes of their own.
@@ -106,6 +111,19 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
     await rt.queue.ring(event.id)
     # A repeat gets the answer of the first time, whatever has become of the event meanwhile.
     return Accepted(replace(event, status=Status.PENDING), QUEUED)
+
+
+async def _require_room(
+    rt: Runtime, caller: Caller, request: Request, idempotency_key: str | None, body_print: bytes | None
+) -> None:
+    """Refuse an add that the project has no room for, unless it is the repeat of one that was accepted."""
+    if caller.project.settings.max_memories is None:
+        return
+    async with rt.db.acquire(caller.project.id) as conn:
+        key = idempotency_key
+        if key is not None and await events.find_by_key(conn, caller.project.id, key, body_print) is not None:
+            return
+        await quota.require_room(conn, caller.project, 1 if request.infer else len(request.messages))
 
 
 def _owners_of(caller: Caller, request: Request) -> tuple[Owners, ...]:

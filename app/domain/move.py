@@ -14,7 +14,7 @@ import orjson
 from uuid_utils.compat import uuid7
 
 from app import errors
-from app.domain import lexemes, link, remember
+from app.domain import lexemes, link, quota, remember
 from app.domain.dedupe import md5
 from app.model import Caller, FilterNode, Memory, NewMemory, Owners, Scope, State, Status, Vectors
 from app.runtime import Runtime
@@ -135,13 +135,14 @@ async def take(rt: Runtime, caller: Caller, items: Sequence[Item]) -> list[Taken
 
     Safe to repeat: what is there already is neither embedded nor stored again. Nothing else in the project changes, and
     nobody is told: an import is no news.
-    Raises: NotAllowed for a key that is no owner's; EmbedderUnavailable, EmbedderRefused, with nothing stored.
+    Raises: NotAllowed for a key that is no owner's; QuotaExceeded; EmbedderUnavailable, EmbedderRefused, with nothing stored.
     """
     if caller.role != "owner":
         raise errors.NotAllowed("Only an owner's key may import memories.")
     project_id = caller.project.id
     async with rt.db.transaction(project_id) as conn:
         there = await memory_store.get_many(conn, project_id, [item.id for item in items])
+        await quota.require_room(conn, caller.project, sum(item.id not in there for item in items))
         owners = dict.fromkeys(item.owners for item in items if item.id not in there)
         made = {each: await scopes.ensure(conn, project_id, each) for each in owners}
         pairs = [(made[item.owners].id, md5(item.text)) for item in items if item.id not in there]

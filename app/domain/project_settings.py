@@ -17,6 +17,8 @@ from app.model import Project, ProjectSettings
 
 NAME_CHARS = 255
 MAX_TOP_K = 1000
+MAX_LIMIT = 10**12
+LIMITS = ("adds_per_minute", "searches_per_minute", "max_memories")  #: an owner's key sets these, or the operator
 CATEGORIES_BYTES = 64 * 1024  #: of all custom categories, as JSON; they go into every classification
 RAW_ROLES = ("user", "assistant")  #: system messages are never stored
 
@@ -133,6 +135,12 @@ def _roles(value: object) -> tuple[str, ...]:
     raise ValueError(f"must be a list of roles: {', '.join(RAW_ROLES)}.")
 
 
+def _limit(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_LIMIT:
+        return value
+    raise ValueError(f"must be a whole number from 1 to {MAX_LIMIT}, or null for no limit.")
+
+
 def _top_k(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_TOP_K:
         return value
@@ -163,6 +171,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "raw_roles": _roles,
     "default_top_k": _top_k,
     "split_by_attribution": _flag,
+    **dict.fromkeys(LIMITS, _limit),
     "memory_depth": _text,
     "usecase": _anything,
     "usecase_setting": _anything,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from app.domain import decay, pins, rank, temporal
+from app.domain import decay, pins, quota, rank, temporal
 from app.domain import question as questions
 from app.domain.question import Question
 from app.model import Caller, FilterNode, Hit, Memory, Vector
@@ -43,8 +43,9 @@ async def run(rt: Runtime, caller: Caller, query: Query) -> list[Hit]:
     """Return at most `top_k` hits, best first; equal ones newest first, then by id.
 
     Deterministic: equal queries over equal memories give equal hits.
-    Raises: EmbedderUnavailable, EmbedderRefused, DatabaseUnavailable.
+    Raises: RateLimited, EmbedderUnavailable, EmbedderRefused, DatabaseUnavailable.
     """
+    await quota.spend(rt, caller.project, "searches")
     reference_at = query.reference_at or datetime.now(UTC)
     query = replace(query, node=pins.narrowed(caller, query.node), reference_at=reference_at)
     pool = await gather(rt, caller, query)

@@ -190,8 +190,10 @@ async def change_project(
 ) -> Project:
     """Change a project: what `changes` names, by the wire's names. Every process follows within seconds.
 
-    Raises: NotFound, InvalidRequest.
+    Raises: NotFound, InvalidRequest; NotAllowed when a plain key changes a limit.
     """
+    if set(changes) & set(project_settings.LIMITS):
+        require_owner(caller, "Only an owner's key may change the limits of a project.")
     async with rt.db.transaction(None) as conn:
         found = await reached_project(conn, caller, org_id, project_id)
         found = await orgs.lock_project(conn, found.id)  # two changes at once both count

@@ -100,6 +100,15 @@ async def count(conn: Conn, project_id: int, deltas: dict[int, tuple[int, int]])
     await conn.execute(_COUNT, project_id, list(deltas), memories, terms)
 
 
+_TOTAL = "SELECT coalesce(sum(memory_count), 0)::bigint FROM scopes WHERE project_id = $1"
+
+
+async def total(conn: Conn, project_id: int) -> int:
+    """Return how many memories the project keeps, by the counters of its scopes."""
+    found: int = await conn.fetchval(_TOTAL, project_id)
+    return found
+
+
 def _hash(owners: Owners) -> str:
     """Return what the column owners_hash is generated from: the owners, each with its letter and length."""
     letters = zip("uapr", (getattr(owners, name) for name in OWNER_FIELDS), strict=True)
