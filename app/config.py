@@ -53,16 +53,24 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("MEMORYD_REDIS_URL", "REDIS_URL"),
         description="Redis or Valkey, the doorbell of the worker; unset: the embedded one is started.",
     )
-    server_user: str = Field("nobody", description="Unprivileged user that runs the embedded servers when memoryd is root.")
+    server_user: str = Field(
+        "nobody", description="Unprivileged user that runs the embedded servers when memoryd is root."
+    )
     db_pool_size: int = Field(10, ge=2, le=200, description="Connections to the database per process.")
-    db_statement_cache: int = Field(256, ge=0, description="Prepared statements kept per connection; 0 behind pgbouncer.")
+    db_statement_cache: int = Field(
+        256, ge=0, description="Prepared statements kept per connection; 0 behind pgbouncer."
+    )
 
     # Models
-    llm_base_url: str | None = Field(None, description="OpenAI-compatible chat endpoint, such as http://127.0.0.1:11434/v1.")
+    llm_base_url: str | None = Field(
+        None, description="OpenAI-compatible chat endpoint, such as http://127.0.0.1:11434/v1."
+    )
     llm_model: str | None = Field(None, description="Name of the chat model; without it extraction works by rules.")
     llm_api_key: SecretStr | None = Field(None, description="Key of the chat endpoint, if it wants one.")
     llm_timeout_s: float = Field(120.0, gt=0, description="Longest wait for one answer of the chat model, in seconds.")
-    embedder_base_url: str | None = Field(None, description="OpenAI-compatible /embeddings endpoint; unset: the embedded model.")
+    embedder_base_url: str | None = Field(
+        None, description="OpenAI-compatible /embeddings endpoint; unset: the embedded model."
+    )
     embedder_model: str | None = Field(None, description="Name of the embedding model at that endpoint.")
     embedder_api_key: SecretStr | None = Field(None, description="Key of the embedding endpoint, if it wants one.")
     embedder_timeout_s: float = Field(30.0, gt=0, description="Longest wait for one batch of embeddings, in seconds.")
@@ -77,7 +85,8 @@ class Settings(BaseSettings):
     sweep_s: float = Field(2.0, gt=0, description="Seconds between two looks for due events, which need no Redis.")
     drain_s: float = Field(20.0, ge=0, description="Seconds that a stopping worker waits for its running events.")
     retry_delays_s: Annotated[tuple[float, ...], NoDecode] = Field(
-        (2.0, 10.0, 60.0, 300.0, 1800.0), description="Waits before the second and later attempts of an event, comma-separated."
+        (2.0, 10.0, 60.0, 300.0, 1800.0),
+        description="Waits before the second and later attempts of an event, comma-separated.",
     )
 
     # Behaviour
@@ -87,9 +96,15 @@ class Settings(BaseSettings):
 
     # Outbound
     outbound_allow_nets: Annotated[tuple[Network, ...], NoDecode] = Field(
-        (), description="Networks beside the public ones that webhooks and media URLs may reach, on any port, such as 10.0.0.0/8, comma-separated."
+        (),
+        description="Networks beside the public ones that webhooks and media URLs may reach, on any port, such as 10.0.0.0/8, comma-separated.",
     )
-    webhook_slots: int = Field(16, ge=1, le=200, description="Webhook deliveries that one worker makes at the same time; two at most to one endpoint.")
+    webhook_slots: int = Field(
+        16,
+        ge=1,
+        le=200,
+        description="Webhook deliveries that one worker makes at the same time; two at most to one endpoint.",
+    )
     webhook_timeout_s: float = Field(10.0, gt=0, description="Longest time for one delivery, in seconds.")
     webhook_delays_s: Annotated[tuple[float, ...], NoDecode] = Field(
         (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 36_000.0),

@@ -37,7 +37,9 @@ def configure(level: str = "INFO", *, json_lines: bool = True) -> None:
         _redact_values,
     ]
     render: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer(ensure_ascii=False) if json_lines else structlog.dev.ConsoleRenderer(colors=False)
+        structlog.processors.JSONRenderer(ensure_ascii=False)
+        if json_lines
+        else structlog.dev.ConsoleRenderer(colors=False)
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

@@ -76,7 +76,9 @@ class FakeLLM:
         self.calls: list[tuple[str, str, str]] = []  # name, system prompt, user prompt
         self.images: list[Any] = []  # of all calls
         self.categories: list[Any] = []  # answers about categories
-        self.sorted: list[tuple[str, str, dict[str, Any]]] = []  # the calls for them: system prompt, user prompt, schema
+        self.sorted: list[
+            tuple[str, str, dict[str, Any]]
+        ] = []  # the calls for them: system prompt, user prompt, schema
 
     async def complete_json(
         self,

@@ -97,9 +97,7 @@ async def test_key_of_another_project_cannot_be_revoked(runtime: Runtime, projec
     assert (await access.authenticate(runtime, secret)).project.id == other.id
 
 
-async def test_caller_cache_is_bounded(
-    runtime: Runtime, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_caller_cache_is_bounded(runtime: Runtime, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "CACHE_KEYS", 3)
     access.forget()
     for number in range(5):
