@@ -133,14 +133,14 @@ class RecordingQueue:
 
     async def drain(self, rt: Any) -> list[Any]:
         """Process every due event as a worker does, one after the other in this task; return the outcomes."""
-        from app.store import events
+        from app.store import claims
         from worker import jobs
 
         self.rung.clear()
         outcomes = []
         while True:
             async with rt.db.transaction(None) as conn:
-                event = await events.claim(conn, lease_s=rt.settings.lease_s)
+                event = await claims.claim(conn, lease_s=rt.settings.lease_s)
             if event is None:
                 return outcomes
             outcomes.append(await jobs.process(rt, event))

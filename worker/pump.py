@@ -10,7 +10,7 @@ import time
 from app.domain import attempt, export
 from app.model import Event
 from app.runtime import Runtime
-from app.store import events, exports, workers
+from app.store import claims, exports, workers
 from worker import jobs
 from worker.slots import Slots
 
@@ -28,7 +28,7 @@ class Pump(Slots[Event]):
     async def claim(self) -> Event | None:
         """Take a due event."""
         async with self._rt.db.acquire(None) as conn:
-            return await events.claim(conn, lease_s=self._rt.settings.lease_s)
+            return await claims.claim(conn, lease_s=self._rt.settings.lease_s)
 
     async def work(self, item: Event) -> float | None:
         """Process an event."""
@@ -38,7 +38,7 @@ class Pump(Slots[Event]):
     async def sweep(self) -> int:
         """Make events of dead workers due again, and say that this worker lives."""
         async with self._rt.db.acquire(None) as conn:
-            reclaimed = await events.reclaim_expired(conn, self._rt.settings.retry_delays_s)
+            reclaimed = await claims.reclaim_expired(conn, self._rt.settings.retry_delays_s)
             await workers.beat(conn, self.id, slots=self.slots, running=self.running)
             if time.monotonic() >= self._purge_at:
                 await exports.delete_old(conn, kept_days=export.KEPT_DAYS)

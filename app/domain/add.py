@@ -48,7 +48,7 @@ from app.model import (
     WebhookEvent,
 )
 from app.runtime import Runtime
-from app.store import events, messages, orgs, scopes, search
+from app.store import claims, events, messages, orgs, scopes, search
 from app.store import memories as memory_store
 from app.store.db import Conn
 
@@ -229,7 +229,7 @@ async def _read_media(rt: Runtime, event: Event, request: Request) -> checkpoint
 
 async def _keep(rt: Runtime, event: Event, kept: checkpoint.Kept) -> checkpoint.Kept:
     async with rt.db.acquire(event.project_id) as conn:
-        if not await events.save_checkpoint(conn, event, checkpoint.rows(kept)):
+        if not await claims.save_checkpoint(conn, event, checkpoint.rows(kept)):
             raise attempt.Fenced
     return kept
 
@@ -302,7 +302,7 @@ async def _commit(
     """
     event = add.event
     async with rt.db.transaction(event.project_id) as conn:
-        cancelled = await events.lock_for_finish(conn, event)
+        cancelled = await claims.lock_for_finish(conn, event)
         if cancelled is None:
             raise attempt.Fenced
         kept = [memory for memory in prepared if memory.scope_id not in cancelled]
@@ -329,7 +329,7 @@ async def _commit(
         await announce.ingested(
             conn, event.project_id, event.id, add.request.owners, results, cancelled=bool(cancelled)
         )
-        if not await events.finish(conn, event, results, metadata):
+        if not await claims.finish(conn, event, results, metadata):
             raise attempt.Fenced
     return stored
 

@@ -11,7 +11,7 @@ from typing import Any
 from app import errors, log
 from app.model import Event
 from app.runtime import Runtime
-from app.store import announcements, events
+from app.store import announcements, claims
 from app.store.db import Conn
 
 JITTER = 0.2  #: share by which a wait differs, so that events that failed together do not come back together
@@ -80,12 +80,12 @@ async def failed(rt: Runtime, event: Event, error: errors.AppError) -> Outcome:
     if delay_s is None:
         held = await settle(rt, event.project_id, lambda conn: _fail(conn, event, error.code, text))
         return GaveUp(error.code) if held else Lost()
-    held = await settle(rt, event.project_id, lambda conn: events.retry_at(conn, event, delay_s, error.code, text))
+    held = await settle(rt, event.project_id, lambda conn: claims.retry_at(conn, event, delay_s, error.code, text))
     return RetryAt(delay_s, error.code) if held else Lost()
 
 
 async def _fail(conn: Conn, event: Event, code: str, text: str) -> bool:
-    held = await events.fail(conn, event, code, text)
+    held = await claims.fail(conn, event, code, text)
     if held:
         await announcements.insert_failed(conn, event.project_id, event.id)
     return held
@@ -101,7 +101,7 @@ def next_delay(delays_s: tuple[float, ...], attempts: int, error: errors.AppErro
 
 async def give_back(rt: Runtime, event: Event) -> bool:
     """Return the event undone, at no cost of an attempt: this worker stops. False: another one has it."""
-    return await settle(rt, event.project_id, lambda conn: events.release(conn, event))
+    return await settle(rt, event.project_id, lambda conn: claims.release(conn, event))
 
 
 async def settle(rt: Runtime, project_id: int, write: Callable[[Conn], Awaitable[bool]]) -> bool:
@@ -145,7 +145,7 @@ async def _renew(rt: Runtime, event: Event) -> None:
         await asyncio.sleep(lease_s / 3)
         try:
             async with rt.db.acquire(event.project_id) as conn:
-                if not await events.renew(conn, event, lease_s):
+                if not await claims.renew(conn, event, lease_s):
                     return
         except errors.DatabaseUnavailable:
             # The fence decides in the end; until then the work may well be worth its while.

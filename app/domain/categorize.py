@@ -19,7 +19,7 @@ from app.domain.categories import Category, Likeness
 from app.model import Event, Memory, Vector, Vectors, WebhookEvent
 from app.providers import llm as chats
 from app.runtime import Runtime
-from app.store import events, lifecycle, orgs
+from app.store import claims, lifecycle, orgs
 
 BATCH = 40  #: memories that one call of a model reads
 PLAIN_BATCH = 500  #: memories that are classified and written together without a model
@@ -75,11 +75,11 @@ async def _work(rt: Runtime, event: Event) -> int:
 async def _commit(rt: Runtime, event: Event, found: Sequence[tuple[Memory, Sequence[str]]], *, last: bool) -> int:
     """Write one batch, and with the last one the end of the event. Raises: Fenced, with nothing written."""
     async with rt.db.transaction(event.project_id) as conn:
-        if await events.lock_for_finish(conn, event) is None:
+        if await claims.lock_for_finish(conn, event) is None:
             raise attempt.Fenced
         changed = await lifecycle.categorize(conn, event.project_id, found)
         await announce.changed(conn, event.project_id, WebhookEvent.MEMORY_CATEGORIZE, changed)
-        if last and not await events.discard(conn, event):
+        if last and not await claims.discard(conn, event):
             raise attempt.Fenced
     return len(changed)
 

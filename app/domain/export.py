@@ -15,7 +15,7 @@ from app.domain import attempt, backlog, filters, shaping
 from app.domain.request import fingerprint
 from app.model import And, Caller, Condition, Event, Export, FilterNode, Operator, Status
 from app.runtime import Runtime
-from app.store import events, exports, orgs
+from app.store import claims, events, exports, orgs
 
 KIND = "EXPORT"
 KEPT_DAYS = 7  #: as on the hosted platform
@@ -85,10 +85,10 @@ async def _work(rt: Runtime, event: Event) -> int:
     node = selected(rt, asked.filters, null_scoping=asked.null_scoping)
     made = await shaping.make(rt, project, asked.schema, node, instructions=asked.instructions)
     async with rt.db.transaction(event.project_id) as conn:
-        if await events.lock_for_finish(conn, event) is None:
+        if await claims.lock_for_finish(conn, event) is None:
             raise attempt.Fenced
         await exports.finish(conn, event.project_id, event.id, made.value, scope_ids=made.scope_ids)
-        if not await events.finish(conn, event, [], made.notes()):
+        if not await claims.finish(conn, event, [], made.notes()):
             raise attempt.Fenced
     return 0
 

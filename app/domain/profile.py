@@ -17,7 +17,7 @@ from app.domain.request import fingerprint
 from app.model import Caller, Condition, Event, Operator, Profile, ProfileKind, Project
 from app.providers import tokens
 from app.runtime import Runtime
-from app.store import events, orgs, owners, profiles
+from app.store import claims, events, orgs, owners, profiles
 
 EVENT = "PROFILE"
 KINDS: tuple[ProfileKind, ...] = ("user", "agent")
@@ -180,15 +180,15 @@ async def _work(rt: Runtime, event: Event) -> int:
     for name in event.payload["entity_ids"][len(done) :]:
         made = await _make(rt, project, kind, name, entities.get(kind, {}))
         async with rt.db.transaction(event.project_id) as conn:
-            if await events.lock_for_finish(conn, event) is None:
+            if await claims.lock_for_finish(conn, event) is None:
                 raise attempt.Fenced
             status, profile, error = made
             is_there = await profiles.put(conn, event, kind, name, status, profile=profile, error=error)
             done.append({"entity_id": name, "status": status if is_there else "skipped", "error": error})
-            if not await events.save_checkpoint(conn, event, done):
+            if not await claims.save_checkpoint(conn, event, done):
                 raise attempt.Fenced
     async with rt.db.transaction(event.project_id) as conn:
-        if not await events.finish(conn, event, done, None):
+        if not await claims.finish(conn, event, done, None):
             raise attempt.Fenced
     return 0
 

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from app.domain import access
 from app.model import Event, Project, Status
 from app.runtime import Runtime
-from app.store import events
+from app.store import claims, events
 from tests.cli.conftest import Shell
 
 
@@ -27,10 +27,10 @@ async def failed(fresh_db: Any, project: Project, *, kind: str = "ADD", why: str
     """Make an event that was given up; return its id."""
     event = await accepted(fresh_db, project, kind=kind)
     async with fresh_db.db.transaction(None) as conn:
-        claimed = await events.claim(conn, lease_s=60)
+        claimed = await claims.claim(conn, lease_s=60)
         assert claimed is not None
         assert claimed.id == event.id
-        assert await events.fail(conn, claimed, "model_unavailable", why)
+        assert await claims.fail(conn, claimed, "model_unavailable", why)
     return event.id
 
 

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from app import errors
 from app.model import Event, Project, Scope, Status
-from app.store import events
+from app.store import claims, events
 from app.store.db import Conn
 from tests import factories
 
@@ -23,7 +23,7 @@ async def accept(conn: Conn, project: Project, scope: Scope | None = None, **cha
 
 
 async def claim(conn: Conn) -> Event | None:
-    return await events.claim(conn, lease_s=LEASE_S)
+    return await claims.claim(conn, lease_s=LEASE_S)
 
 
 async def claimed(conn: Conn) -> Event:
@@ -56,7 +56,7 @@ async def test_an_event_goes_from_pending_over_running_to_succeeded(conn: Conn, 
     running = await claimed(conn)
     assert (running.id, running.status, running.attempts, running.lease_epoch) == (accepted.id, Status.RUNNING, 1, 1)
     assert running.payload == {"n": 1}
-    assert await events.finish(conn, running, [{"id": "m"}], {"facts": 1})
+    assert await claims.finish(conn, running, [{"id": "m"}], {"facts": 1})
     done = await events.get(conn, project.id, accepted.id)
     assert (done.status, done.results, done.metadata) == (Status.SUCCEEDED, [{"id": "m"}], {"facts": 1})
     assert done.latency_ms is not None
@@ -105,7 +105,7 @@ async def test_events_of_one_scope_run_one_at_a_time_in_order_of_acceptance(
     for _ in accepted:
         event = await claimed(conn)
         assert await claim(conn) is None
-        await events.finish(conn, event, [], None)
+        await claims.finish(conn, event, [], None)
         ran.append(event.id)
     assert ran == [event.id for event in accepted]
 
@@ -123,31 +123,31 @@ async def test_events_without_a_scope_wait_for_nobody(conn: Conn, project: Proje
 
 async def test_an_event_may_be_overtaken_after_its_first_failure(conn: Conn, project: Project, scope: Scope) -> None:
     first, second = await accept(conn, project, scope), await accept(conn, project, scope)
-    await events.retry_at(conn, await claimed(conn), 60.0, "model_unavailable", "away")
+    await claims.retry_at(conn, await claimed(conn), 60.0, "model_unavailable", "away")
     event = await claimed(conn)
     assert event.id == second.id
     await age(conn, first, "next_at", 61)
     assert await claim(conn) is None  # the second still runs
-    await events.finish(conn, event, [], None)
+    await claims.finish(conn, event, [], None)
     assert (await claimed(conn)).id == first.id
 
 
 async def test_a_released_event_keeps_its_place_and_its_attempts(conn: Conn, project: Project, scope: Scope) -> None:
     first, _ = await accept(conn, project, scope), await accept(conn, project, scope)
-    assert await events.release(conn, await claimed(conn))
+    assert await claims.release(conn, await claimed(conn))
     again = await claimed(conn)
     assert (again.id, again.attempts, again.lease_epoch) == (first.id, 1, 2)
 
 
 async def test_an_event_put_off_is_not_due_before_its_time(conn: Conn, project: Project, scope: Scope) -> None:
     event = await accept(conn, project, scope)
-    await events.retry_at(conn, await claimed(conn), 60.0, "model_unavailable", "away")
+    await claims.retry_at(conn, await claimed(conn), 60.0, "model_unavailable", "away")
     stored = await events.get(conn, project.id, event.id)
     assert (stored.status, stored.error_code, stored.error) == (Status.PENDING, "model_unavailable", "away")
     assert await claim(conn) is None
     await age(conn, event, "next_at", 61)
     again = await claimed(conn)
-    await events.finish(conn, again, [], None)
+    await claims.finish(conn, again, [], None)
     assert (await events.get(conn, project.id, event.id)).error is None
 
 
@@ -178,29 +178,29 @@ async def test_only_the_holder_of_the_lease_changes_an_event(conn: Conn, project
     event = await accept(conn, project, scope)
     stale = await claimed(conn)
     await age(conn, event, "lease_until", LEASE_S + 1)
-    assert await events.reclaim_expired(conn, [1.0, 1.0]) == 1
+    assert await claims.reclaim_expired(conn, [1.0, 1.0]) == 1
     holder = await claimed(conn)
     assert holder.lease_epoch == stale.lease_epoch + 1
     before = await events.get(conn, project.id, event.id)
-    assert not await events.renew(conn, stale, LEASE_S)
-    assert not await events.save_checkpoint(conn, stale, [{"text": "stale"}])
-    assert await events.lock_for_finish(conn, stale) is None
-    assert not await events.finish(conn, stale, [{"id": "stale"}], None)
-    assert not await events.retry_at(conn, stale, 1.0, "x", "x")
-    assert not await events.fail(conn, stale, "x", "x")
-    assert not await events.release(conn, stale)
+    assert not await claims.renew(conn, stale, LEASE_S)
+    assert not await claims.save_checkpoint(conn, stale, [{"text": "stale"}])
+    assert await claims.lock_for_finish(conn, stale) is None
+    assert not await claims.finish(conn, stale, [{"id": "stale"}], None)
+    assert not await claims.retry_at(conn, stale, 1.0, "x", "x")
+    assert not await claims.fail(conn, stale, "x", "x")
+    assert not await claims.release(conn, stale)
     assert await events.get(conn, project.id, event.id) == before
-    assert await events.renew(conn, holder, LEASE_S)
-    assert await events.lock_for_finish(conn, holder) == frozenset()
-    assert await events.finish(conn, holder, [], None)
-    assert not await events.finish(conn, holder, [], None)
+    assert await claims.renew(conn, holder, LEASE_S)
+    assert await claims.lock_for_finish(conn, holder) == frozenset()
+    assert await claims.finish(conn, holder, [], None)
+    assert not await claims.finish(conn, holder, [], None)
 
 
 async def test_a_checkpoint_survives_a_failed_attempt(conn: Conn, project: Project, scope: Scope) -> None:
     event = await accept(conn, project, scope)
     holder = await claimed(conn)
-    assert await events.save_checkpoint(conn, holder, [])
-    await events.retry_at(conn, holder, 0.0, "x", "x")
+    assert await claims.save_checkpoint(conn, holder, [])
+    await claims.retry_at(conn, holder, 0.0, "x", "x")
     assert (await claimed(conn)).checkpoint == []
     assert (await events.get(conn, project.id, event.id)).checkpoint == []  # no facts is an answer; None would be none
 
@@ -211,7 +211,7 @@ async def test_a_checkpoint_survives_a_failed_attempt(conn: Conn, project: Proje
 async def test_a_live_lease_is_not_reclaimed(conn: Conn, project: Project, scope: Scope) -> None:
     await accept(conn, project, scope)
     await claimed(conn)
-    assert await events.reclaim_expired(conn, [1.0]) == 0
+    assert await claims.reclaim_expired(conn, [1.0]) == 0
 
 
 async def test_an_event_that_kills_its_workers_waits_longer_and_fails_in_the_end(
@@ -223,7 +223,7 @@ async def test_an_event_that_kills_its_workers_waits_longer_and_fails_in_the_end
     for _ in range(3):
         await claimed(conn)
         await age(conn, event, "lease_until", LEASE_S + 1)
-        assert await events.reclaim_expired(conn, delays) == 1
+        assert await claims.reclaim_expired(conn, delays) == 1
         waits.append(await conn.fetchval("SELECT extract(epoch FROM next_at - clock_timestamp()) FROM events"))
         await age(conn, event, "next_at", 2000)
     assert [round(wait, -2) for wait in waits[:2]] == [0, 100]
@@ -236,7 +236,7 @@ async def test_a_failed_event_can_be_opened_again_and_no_other(conn: Conn, proje
     event = await accept(conn, project, scope)
     with pytest.raises(errors.Conflict):
         await events.reopen(conn, project.id, event.id)
-    await events.fail(conn, await claimed(conn), "model_refused", "no JSON")
+    await claims.fail(conn, await claimed(conn), "model_refused", "no JSON")
     stored = await events.get(conn, project.id, event.id)
     assert (stored.status, stored.error_code, stored.error) == (Status.FAILED, "model_refused", "no JSON")
     reopened = await events.reopen(conn, project.id, event.id)
@@ -250,14 +250,14 @@ async def test_a_failed_event_can_be_opened_again_and_no_other(conn: Conn, proje
 async def test_a_delete_cancels_targets_of_open_events_only(conn: Conn, project: Project, scope: Scope) -> None:
     other = await factories.make_scope(conn, project, user_id="bob")
     done = await accept(conn, project, scope)
-    await events.finish(conn, await claimed(conn), [], None)
+    await claims.finish(conn, await claimed(conn), [], None)
     await accept(conn, project, scope, target_scope_ids=[scope.id, other.id])
     running = await claimed(conn)
     pending = await accept(conn, project, scope)
     untouched = await accept(conn, project, other)
     assert await events.cancel_targets(conn, project.id, [scope.id]) == 2
     assert await events.cancel_targets(conn, project.id, [scope.id]) == 2  # once more is not twice
-    assert await events.lock_for_finish(conn, running) == {scope.id}
+    assert await claims.lock_for_finish(conn, running) == {scope.id}
     cancelled = dict(await conn.fetch("SELECT id, cancelled_scope_ids FROM events"))
     assert cancelled == {done.id: [], running.id: [scope.id], pending.id: [scope.id], untouched.id: []}
 

@@ -14,7 +14,7 @@ from app import config
 from app.domain import add
 from app.model import INTERNAL_KINDS, Caller, Event, Memory, Message, Owners, Project, ProjectSettings, Status
 from app.runtime import Runtime
-from app.store import events, memories
+from app.store import claims, events, memories
 from app.store.db import Database
 from tests import factories, fakes
 from tests.conftest import FreshDatabase
@@ -57,7 +57,7 @@ class Lab:
         """Claim the next event of a kind; those of other kinds that were due before stay with a worker that is busy."""
         while True:
             async with self.db.acquire(None) as conn:
-                event = await events.claim(conn, lease_s=rt.settings.lease_s)
+                event = await claims.claim(conn, lease_s=rt.settings.lease_s)
             assert event is not None, f"no {kind} is due"
             if event.kind == kind:
                 return event

@@ -10,7 +10,7 @@ import pytest
 from app import errors
 from app.domain import add, attempt
 from app.model import Message, Owners, Project, ProjectSettings, Status
-from app.store import events, messages, scopes
+from app.store import claims, events, messages, scopes
 from tests import factories, fakes
 from tests.worker.conftest import Lab, eventually, facts
 
@@ -191,7 +191,7 @@ async def test_a_stale_holder_changes_nothing(lab: Lab) -> None:
     stale = await lab.claim(rt)
     await lab.execute("UPDATE events SET lease_until = clock_timestamp() - interval '1 s'")
     async with lab.db.acquire(None) as conn:
-        await events.reclaim_expired(conn, rt.settings.retry_delays_s)
+        await claims.reclaim_expired(conn, rt.settings.retry_delays_s)
     holder = await lab.claim(rt)
     assert await add.process(rt, stale) == attempt.Lost()
     assert await lab.memories() == []

@@ -9,7 +9,7 @@ import pytest
 from app import errors
 from app.domain import add, attempt, batch, categorize, edit
 from app.model import Event, Memory, Message, ProjectSettings, Status
-from app.store import events, lifecycle, memories, orgs
+from app.store import claims, events, lifecycle, memories, orgs
 from tests import factories, fakes
 from tests.worker.conftest import Lab, facts
 
@@ -196,7 +196,7 @@ async def test_a_holder_whose_lease_ended_writes_nothing(lab: Lab) -> None:
     await lab.add(rt, "I had sushi for dinner", infer=False)
     stale = await lab.claim(rt, "CATEGORIZE")
     async with lab.db.transaction(None) as conn:
-        await events.release(conn, stale)
+        await claims.release(conn, stale)
     assert await categorize.process(rt, stale) == attempt.Lost()
     assert await by_text(lab) == {"I had sushi for dinner": None}
     await sort(lab, rt)
@@ -242,6 +242,6 @@ async def test_a_worker_that_dies_over_it_loses_nothing(lab: Lab) -> None:
     await lab.claim(rt, "CATEGORIZE")
     await lab.execute("UPDATE events SET lease_until = now() - interval '1 second' WHERE status = 'RUNNING'")
     async with lab.db.transaction(None) as conn:
-        assert await events.reclaim_expired(conn, rt.settings.retry_delays_s) == 1
+        assert await claims.reclaim_expired(conn, rt.settings.retry_delays_s) == 1
     assert await sort(lab, rt) == attempt.Done(added=1)
     assert await by_text(lab) == {"I had sushi for dinner": ("food",)}

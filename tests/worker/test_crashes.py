@@ -18,7 +18,7 @@ import pytest
 from app.domain import add, attempt
 from app.model import Event, Owners, Status
 from app.runtime import Runtime
-from app.store import events
+from app.store import claims
 from app.store.db import Conn, Database
 from tests import fakes
 from tests.worker.conftest import Lab, eventually
@@ -82,7 +82,7 @@ async def worker(rt: Runtime, db: Freezable, dice: random.Random, tally: Tally, 
     """Claim and process events until told to stop, dying and freezing on the way."""
     while not stop.is_set():
         async with rt.db.acquire(None) as conn:
-            event = await events.claim(conn, lease_s=LEASE_S)
+            event = await claims.claim(conn, lease_s=LEASE_S)
         if event is None:
             await asyncio.sleep(0.01)
             continue
@@ -109,7 +109,7 @@ async def one(rt: Runtime, db: Freezable, dice: random.Random, tally: Tally, eve
 async def sweeping(lab: Lab) -> None:
     while True:
         async with lab.db.acquire(None) as conn:
-            await events.reclaim_expired(conn, [0.0] * 1000)
+            await claims.reclaim_expired(conn, [0.0] * 1000)
         await asyncio.sleep(0.03)
 
 

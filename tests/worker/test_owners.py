@@ -10,7 +10,7 @@ from app import errors
 from app.domain import owners
 from app.model import Owners, Status
 from app.runtime import Runtime
-from app.store import events
+from app.store import claims
 from tests.worker.conftest import Lab
 from worker import jobs
 
@@ -27,7 +27,7 @@ async def work(lab: Lab, rt: Runtime) -> None:
     """Process what is due, as one of several workers."""
     while True:
         async with lab.db.acquire(None) as conn:
-            event = await events.claim(conn, lease_s=rt.settings.lease_s)
+            event = await claims.claim(conn, lease_s=rt.settings.lease_s)
         if event is None:
             return
         await jobs.process(rt, event)
