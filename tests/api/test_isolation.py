@@ -263,7 +263,7 @@ async def held(conn: Conn, tenant: Tenant, *, without: tuple[str, ...] = ()) -> 
     )
     rows = {
         row["name"]: await conn.fetch(
-            f"SELECT to_jsonb(t) - 'last_used_at' AS row FROM {row['name']} t WHERE project_id = $1 ORDER BY 1::text",
+            f"SELECT to_jsonb(t) - 'last_used_at' AS row FROM {row['name']} t WHERE project_id = $1 ORDER BY (to_jsonb(t) - 'last_used_at')::text",
             tenant.project.id,
         )
         for row in tables
@@ -273,7 +273,8 @@ async def held(conn: Conn, tenant: Tenant, *, without: tuple[str, ...] = ()) -> 
     of = tenant.project.organization_id
     rows["organizations"] = await conn.fetch("SELECT to_jsonb(t) AS row FROM organizations t WHERE id = $1", of)
     rows["organization_members"] = await conn.fetch(
-        "SELECT to_jsonb(t) AS row FROM organization_members t WHERE organization_id = $1 ORDER BY 1::text", of
+        "SELECT to_jsonb(t) AS row FROM organization_members t WHERE organization_id = $1 ORDER BY to_jsonb(t)::text",
+        of,
     )
     return {name: [row["row"] for row in found] for name, found in rows.items()}
 
