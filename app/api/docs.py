@@ -59,7 +59,7 @@ NOTHING_THERE: Responses = {
 
 def statuses(*codes: int, shape: Shape = Shape.DETAIL, guarded: bool = True, body: bool = False) -> Responses:
     """Return the errors that a route can answer: `codes`, and those that come with a key, a body and a database."""
-    always = {401, 403, 500, 503} if guarded else {500}
+    always = {400, 401, 403, 500, 503} if guarded else {500}
     wanted = sorted({*codes, *always, *(_BODY if body else ())})
     return {code: response(_model(code, shape), _MEANING[code]) for code in wanted}
 

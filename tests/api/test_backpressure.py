@@ -95,5 +95,5 @@ async def test_the_backlog_is_counted_through_its_index_and_no_further_than_the_
     assert await events.count_pending(conn, project.id, most=30) == 5
     async with conn.transaction():
         await conn.execute("SET LOCAL enable_seqscan = off")
-        plan = await conn.fetch("EXPLAIN " + events._COUNT_PENDING, project.id, 3)
+        plan = await conn.fetch("EXPLAIN " + events._COUNT_PENDING, project.id, 3, [])
     assert "events_due" in str(plan)
