@@ -23,6 +23,9 @@ _MIN_VECTOR = (0, 8, 2)
 _CONNECT_S = 10.0  # one attempt
 _ACQUIRE_S = 30.0  # waiting for a free connection of the pool
 _COMMAND_S = 60.0  # one statement; no statement of the service comes near it
+#: Of a transaction between two statements, in seconds. A host that vanishes says no goodbye, and what its transaction has
+#: locked would stay so until TCP gives up, hours later. No transaction of ours waits for anybody else.
+_IDLE_S = 30
 
 #: Nothing is wrong with the statement: the server is away, full, stopping, being migrated, or let another transaction win.
 _TRANSIENT = (
@@ -279,6 +282,7 @@ def _session(statement_cache: int, *, role: str | None = None) -> dict[str, Any]
         return {"statement_cache_size": 0}
     # A generic plan would not know how many rows a scope has; that number decides between the plans.
     settings = {"application_name": "memoryd", "plan_cache_mode": "force_custom_plan", "jit": "off"}
+    settings["idle_in_transaction_session_timeout"] = f"{_IDLE_S}s"
     if role is not None:
         settings["role"] = role
     return {"statement_cache_size": statement_cache, "server_settings": settings}

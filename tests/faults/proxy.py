@@ -31,8 +31,10 @@ class _Pair:
         self.client, self.server = client, server
         self.heard = False  # the trap's first words
         self.caught = False  # nothing moves any more
+        self.vanished = False  # nor does the server hear that the client is gone
 
     def abort(self) -> None:
+        self.vanished = False
         for writer in (self.client, self.server):
             with contextlib.suppress(OSError):
                 writer.transport.abort()
@@ -72,6 +74,11 @@ class Proxy:
     def cut(self) -> None:
         """Break every connection that is open."""
         self._call(self._cut())
+
+    def vanish(self) -> None:
+        """Let those who are connected now disappear without a goodbye; new connections are good."""
+        for pair in list(self._pairs):
+            pair.vanished = True
 
     @property
     def open(self) -> int:
@@ -135,8 +142,10 @@ class Proxy:
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
                 caught = held(pair, data)
-                while self.mode == "blackhole" or caught:  # noqa: ASYNC110 - a thread sets the mode
+                while self.mode == "blackhole" or caught or pair.vanished:
                     await asyncio.sleep(0.01)
+                    if caught and not pair.vanished and reader.at_eof():
+                        return
                 if self.mode == "delay":
                     await asyncio.sleep(DELAY_S)
                 step = 1 if self.mode == "drip" else len(data)
@@ -145,6 +154,8 @@ class Proxy:
                     await writer.drain()
                     if self.mode == "drip":
                         await asyncio.sleep(DRIP_S)
+        while pair.vanished:  # noqa: ASYNC110 - a thread says so
+            await asyncio.sleep(0.01)
 
     def _listen(self, pair: _Pair, data: bytes) -> bool:
         """Return whether this piece of what the client says stays here."""

@@ -19,7 +19,10 @@ from tests.faults.world import World, eventually
 pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
 
 
-@pytest.mark.parametrize("point", ["in the model", "while embedding", "before the commit", "after the commit"])
+POINTS = ("in the model", "while embedding", "before the commit", "after the commit", "its host vanishes")
+
+
+@pytest.mark.parametrize("point", POINTS)
 def test_a_worker_dies_and_the_event_ends_once(world: World, history: History, point: str) -> None:
     reached, go = threading.Event(), threading.Event()
 
@@ -38,6 +41,8 @@ def test_a_worker_dies_and_the_event_ends_once(world: World, history: History, p
     assert ack is not None
     assert reached.wait(30)
     asked = world.brain.asked[ack.mark]
+    if point == "its host vanishes":
+        world.worker_db.vanish()
     for worker in world.workers:
         worker.kill()
     go.set()

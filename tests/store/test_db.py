@@ -57,6 +57,10 @@ async def test_plans_know_the_values(conn):
     assert await conn.fetchval("SHOW plan_cache_mode") == "force_custom_plan"
 
 
+async def test_a_client_that_vanishes_inside_a_transaction_is_given_up(conn):
+    assert await conn.fetchval("SHOW idle_in_transaction_session_timeout") == "30s"
+
+
 async def make_table(dsn, definition):
     """Make the table t as the owner of the schema; the service's connections may not."""
     conn = await db.connect(dsn)
