@@ -115,7 +115,7 @@ class Database:
         only there is it known which session has been told whose rows those are. Raises: DatabaseUnavailable.
         """
         with translated():
-            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn:
+            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn, _sound(conn):
                 if not self.wall.raised:
                     yield conn
                 elif self._pinned:
@@ -225,6 +225,8 @@ def translated() -> Iterator[None]:
         raise errors.SetupError(f"The database refuses memoryd: {error}") from error
     except _TRANSIENT as error:
         raise errors.DatabaseUnavailable from error
+    except asyncpg.InternalClientError as error:  # the server died in the midst of an answer, and the driver lost count
+        raise errors.DatabaseUnavailable from error
     except OSError as error:  # refused, reset, unknown host
         raise errors.DatabaseUnavailable from error
     except asyncpg.InterfaceError as error:
@@ -286,6 +288,16 @@ def _session(statement_cache: int, *, role: str | None = None) -> dict[str, Any]
     if role is not None:
         settings["role"] = role
     return {"statement_cache_size": statement_cache, "server_settings": settings}
+
+
+@asynccontextmanager
+async def _sound(conn: Conn) -> AsyncIterator[None]:
+    """Close the connection when the driver has lost count of what was said on it, so that nobody gets it again."""
+    try:
+        yield
+    except asyncpg.InternalClientError:
+        conn.terminate()
+        raise
 
 
 async def _keep(_conn: Conn) -> None:

@@ -57,6 +57,22 @@ async def test_plans_know_the_values(conn):
     assert await conn.fetchval("SHOW plan_cache_mode") == "force_custom_plan"
 
 
+async def test_a_connection_whose_driver_lost_count_is_a_passing_failure_and_not_used_again(fresh_db):
+    # What asyncpg says on a connection whose server was killed at the wrong moment.
+    seen = []
+
+    async def use(error=None):
+        async with fresh_db.db.acquire(None) as conn:
+            seen.append(await conn.fetchval("SELECT pg_backend_pid()"))
+            if error is not None:
+                raise error
+
+    with pytest.raises(errors.DatabaseUnavailable):
+        await use(asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress"))
+    await use()
+    assert seen[0] != seen[1]
+
+
 async def test_a_client_that_vanishes_inside_a_transaction_is_given_up(conn):
     assert await conn.fetchval("SHOW idle_in_transaction_session_timeout") == "30s"
 
