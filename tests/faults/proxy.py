@@ -125,6 +125,8 @@ class Proxy:
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            return  # the end; asyncio would complain about a handler that ends otherwise
         finally:
             self._pairs.discard(pair)
             pair.abort()

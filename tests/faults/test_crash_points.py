@@ -133,5 +133,5 @@ def test_whatever_happens_by_chance_every_accepted_add_ends_once(
     load.join(200)
     world.heal()
     names = [fault.__name__ for fault in chosen]
-    assert len(history.acks) == 80, (run, names, history.refused)
     history.check()
+    assert len(history.acks) == 80, (run, names, history.refused)
