@@ -1,6 +1,7 @@
 # make run    starts everything: database, queue, API and worker
 # make test   runs every test; PYTHON=python3.12 chooses another interpreter
 # make faults   kills, freezes, floods and fills everything while the service works, and proves that nothing is lost
+# make soak     the same by chance, under mixed load for five minutes; SECONDS=60 is shorter
 # make test-clients   runs the released clients (Python, JavaScript, CLI, MCP, plug-ins) against the service
 # make lint   format, lint, types, import floors
 # make demo   tells a conversation to the running service (or starts one) and asks about it
@@ -14,7 +15,7 @@ RUN := .venv
 DEV := .venv-dev-$(VERSION)
 PIP_FLAGS := --quiet --disable-pip-version-check --no-input
 
-.PHONY: run test faults test-clients lint format types demo openapi lock lock-clients clean help
+.PHONY: run test faults soak test-clients lint format types demo openapi lock lock-clients clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -50,6 +51,10 @@ test: $(DEV)/.ready
 # MEMORYD_SEED=N replays the choices of a run.
 faults: $(DEV)/.ready
 	@$(DEV)/bin/python -m pytest -m "long or not long" $(or $(ARGS),tests/faults)
+
+SECONDS := 300
+soak: $(DEV)/.ready
+	@$(DEV)/bin/python -m tests.faults.soak --seconds $(SECONDS)
 
 # Each released client has an environment of its own, remade only when its lock changes; none shares the project's.
 CLIENTS := python2 python1 python0 cli mcp
