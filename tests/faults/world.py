@@ -35,7 +35,7 @@ LEASE_S = 2.0
 SETTINGS = {
     "MEMORYD_LEASE_S": f"{LEASE_S:g}",
     "MEMORYD_SWEEP_S": "0.5",
-    "MEMORYD_DRAIN_S": "3",
+    "MEMORYD_DRAIN_S": "1",  # shorter than any call of a model, so that it decides
     # Enough attempts for any number of faults; poison has a test with few.
     "MEMORYD_RETRY_DELAYS_S": ",".join(["0.2"] * 60),
     "MEMORYD_LLM_TIMEOUT_S": "3",
