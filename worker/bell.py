@@ -60,10 +60,22 @@ async def _listen_once(redis_url: str, pump: Pump) -> None:
     try:
         await connection.ping()
         pump.wake()  # for what was rung while nobody listened
-        await worker.async_run()
+        running = asyncio.create_task(worker.async_run())
+        try:
+            await asyncio.wait({running})  # and not the task itself: our end must not depend on its hearing of it
+            running.result()
+        finally:
+            await _end(running)
     finally:
         pump.on_room = lambda _room: None
         for task in worker.tasks.values():
             task.cancel()
         await asyncio.gather(*worker.tasks.values(), return_exceptions=True)
         await queue.close(connection)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    """Cancel until it has ended: ARQ and the client of Redis can lose a cancellation that comes with an answer."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=POLL_S)

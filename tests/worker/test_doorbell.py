@@ -21,6 +21,7 @@ from app.servers.valkey import ValkeyServer
 from tests import fakes
 from tests.worker.conftest import Lab, eventually, facts
 from worker import bell, main
+from worker.pump import Pump
 
 SLOW_SWEEP_S = 600.0  # so that only the bell can have been heard
 
@@ -159,6 +160,31 @@ async def test_a_busy_worker_leaves_the_hints_to_others(fresh_lab: Lab, valkey: 
             await eventually(lambda accepted=accepted: fresh_lab.is_done(accepted))
     stop.set()
     await running
+
+
+async def test_a_bell_that_does_not_hear_its_end_is_told_again(
+    lab: Lab, valkey_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cancellation that comes at the wrong moment is lost inside ARQ; its worker went on for ever, and ours with it."""
+    started, heard = asyncio.Event(), 0
+
+    async def deaf(_worker: bell.Worker) -> None:
+        nonlocal heard
+        started.set()
+        while heard < 2:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                heard += 1
+
+    monkeypatch.setattr(bell.Worker, "async_run", deaf)
+    listening = asyncio.create_task(bell.listen(valkey_url, Pump(lab.runtime())))
+    await started.wait()
+    listening.cancel()
+    done, _ = await asyncio.wait({listening}, timeout=5)
+    assert done == {listening}
+    assert listening.cancelled()
+    assert heard == 2
 
 
 async def test_a_check_names_the_server_and_refuses_a_wrong_password(valkey_url: str) -> None:
