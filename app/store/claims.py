@@ -40,6 +40,10 @@ WITH RECURSIVE waiting (project_id) AS (        -- projects with pending events:
               SELECT FROM events o
               WHERE o.project_id = e.project_id AND o.scope_id = e.scope_id AND o.seq < e.seq
                 AND o.status = 'PENDING' AND o.attempts = 0)
+          AND (e.attempts < 2 OR e.error_code IS DISTINCT FROM 'worker_lost'
+              OR NOT EXISTS (                   -- events_lease; of those that outlived two workers one at a time: it may be the killer
+                  SELECT FROM events r
+                  WHERE r.status = 'RUNNING' AND r.attempts > 2 AND r.error_code = 'worker_lost'))
         ORDER BY e.next_at, e.seq
         LIMIT 4                                 -- more than one, because another worker may hold the first
     ) c
@@ -68,8 +72,8 @@ async def claim(conn: Conn, *, lease_s: float) -> Event | None:
     """Take one due event of any project for `lease_s` seconds; None: nothing can be taken now.
 
     The project with the fewest running events goes first, then the event that is due longest. An event waits for a
-    running one of its scope, and for an older pending one that has not failed yet. Commits by itself when the
-    connection is in no transaction.
+    running one of its scope, and for an older pending one that has not failed yet; one whose workers died twice also
+    for any other such one. Commits by itself when the connection is in no transaction.
     """
     for _ in range(CLAIM_TRIES):
         try:

@@ -232,6 +232,25 @@ async def test_an_event_that_kills_its_workers_waits_longer_and_fails_in_the_end
     assert await claim(conn) is None
 
 
+async def test_events_that_have_outlived_two_workers_run_one_at_a_time(conn: Conn, project: Project) -> None:
+    """One of them may have killed both; the others must not die with it once more, and fresh ones need not wait."""
+    three = [await accept(conn, project, await factories.make_scope(conn, project, user_id=f"u{n}")) for n in range(3)]
+    for _ in range(2):
+        for event in three:
+            await claimed(conn)
+        for event in three:
+            await age(conn, event, "lease_until", LEASE_S + 1)
+        assert await claims.reclaim_expired(conn, [0.0] * 5) == 3
+    fresh = await accept(conn, project, await factories.make_scope(conn, project, user_id="fresh"))
+    suspect = await claimed(conn)
+    assert suspect.id in {event.id for event in three}
+    assert (await claimed(conn)).id == fresh.id
+    assert await claim(conn) is None
+    assert await claims.finish(conn, suspect, [], None)
+    assert (await claimed(conn)).id in {event.id for event in three} - {suspect.id}
+    assert await claim(conn) is None
+
+
 async def test_a_failed_event_can_be_opened_again_and_no_other(conn: Conn, project: Project, scope: Scope) -> None:
     event = await accept(conn, project, scope)
     with pytest.raises(errors.Conflict):
