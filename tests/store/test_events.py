@@ -236,7 +236,7 @@ async def test_events_that_have_outlived_two_workers_run_one_at_a_time(conn: Con
     """One of them may have killed both; the others must not die with it once more, and fresh ones need not wait."""
     three = [await accept(conn, project, await factories.make_scope(conn, project, user_id=f"u{n}")) for n in range(3)]
     for _ in range(2):
-        for event in three:
+        for _event in three:
             await claimed(conn)
         for event in three:
             await age(conn, event, "lease_until", LEASE_S + 1)
