@@ -71,6 +71,11 @@ class Program:
         """What it has said since its latest start."""
         return self.child.log.read_bytes()[self._log_from :].decode("utf-8", "replace")
 
+    @property
+    def history(self) -> list[str]:
+        """The lines of all its lives."""
+        return self.child.log.read_text(encoding="utf-8", errors="replace").splitlines()
+
     def spawn(self) -> None:
         """Start it and return at once."""
         self._log_from = self.child.log.stat().st_size if self.child.log.exists() else 0
