@@ -21,7 +21,9 @@ cli = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-keys_cli = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True, rich_markup_mode=None)
+keys_cli = typer.Typer(
+    help="API keys: create, list, show, set, rotate, revoke.", no_args_is_help=True, rich_markup_mode=None
+)
 cli.add_typer(org.cli, name="org")
 cli.add_typer(project.cli, name="project")
 cli.add_typer(member.cli, name="member")
@@ -214,6 +216,9 @@ Expires = Annotated[
 ]
 
 
+KeyIdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id that `memoryd keys list` shows.")]
+
+
 @keys_cli.command("create")
 def create_key(
     name: Annotated[str, typer.Option(help="What the key is for; shown by `memoryd keys list`.")] = "default",
@@ -245,12 +250,40 @@ def list_keys(of: KeyProject = None) -> None:
     from app.cli import keys
 
     for key in asyncio.run(keys.list_all(_settings(connected=True), project=of)):
-        print(f"{key.id}  {key.prefix}…  {key.name}  {keys.rights(key)}  ({keys.life(key)})")
+        print(keys.line(key))
+
+
+@keys_cli.command("show")
+def show_key(key_id: KeyIdArgument, of: KeyProject = None) -> None:
+    """Show one API key as the list does; never the key itself."""
+    from app.cli import keys
+
+    print(keys.line(asyncio.run(keys.show(_settings(connected=True), key_id, project=of))))
+
+
+@keys_cli.command("set")
+def set_key(
+    key_id: KeyIdArgument,
+    field: Annotated[str, typer.Argument(metavar="FIELD", help="name, role, scopes, expires or pins.")],
+    value: Annotated[
+        str,
+        typer.Argument(
+            metavar="VALUE",
+            help="Scopes and pins with commas between, as memories:read,memories:write or user_id=alice; pins: none;"
+            " expires: 30d, a date, or never.",
+        ),
+    ],
+    of: KeyProject = None,
+) -> None:
+    """Change what an API key is called or may do. The key stays the same; every process follows within seconds."""
+    from app.cli import keys
+
+    print(keys.line(asyncio.run(keys.change(_settings(connected=True), key_id, field, value, project=of))))
 
 
 @keys_cli.command("rotate")
 def rotate_key(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The id that `memoryd keys list` shows.")],
+    key_id: KeyIdArgument,
     overlap: Annotated[str, typer.Option(help="How long the former key goes on working, such as 15m; 0: not.")] = "24h",
     expires: Annotated[
         str | None,
@@ -269,7 +302,7 @@ def rotate_key(
 
 @keys_cli.command("revoke")
 def revoke_key(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The id that `memoryd keys list` shows.")],
+    key_id: KeyIdArgument,
     of: KeyProject = None,
 ) -> None:
     """Make an API key useless. Every process follows within seconds."""

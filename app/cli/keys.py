@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import cast
 from uuid import UUID
 
 from app import errors
 from app.cli import chosen
 from app.config import Settings
 from app.domain import access, pins
-from app.model import KEY_SCOPES, ApiKey, KeyRole
+from app.model import KEY_SCOPES, ApiKey, KeyRole, KeyScope, Pins
 from app.runtime import open_runtime
 
 CONNECTION = "connection"  #: name of the key in connection.json; each start makes it anew
@@ -45,21 +48,69 @@ def granted(
     *, role: KeyRole, scopes: Sequence[str] = (), expires: str | None = None, pin: Sequence[str] = ()
 ) -> access.Grant:
     """Return what a key may do, from what somebody typed. Raises: InvalidRequest."""
-    unknown = [one for one in scopes if one not in KEY_SCOPES]
+    return access.Grant(
+        role=role,
+        scopes=_scopes(scopes) or None,
+        expires_at=None if expires is None else moment(expires),
+        pins=_pins(pin),
+    )
+
+
+def _scopes(typed: Sequence[str]) -> tuple[KeyScope, ...]:
+    unknown = [one for one in typed if one not in KEY_SCOPES]
     if unknown:
         raise errors.InvalidRequest(f"there is no scope {unknown[0]!r}; the scopes are {', '.join(KEY_SCOPES)}")
+    return tuple(one for one in KEY_SCOPES if one in typed)
+
+
+def _pins(typed: Sequence[str]) -> Pins:
     patterns: dict[str, list[str]] = {}
-    for one in pin:
+    for one in typed:
         name, equals, pattern = one.partition("=")
         if not equals:
             raise errors.InvalidRequest(f"{one!r} is no pin; write it as user_id=alice or user_id=team-*")
         patterns.setdefault(name.strip(), []).append(pattern)
-    return access.Grant(
-        role=role,
-        scopes=tuple(one for one in KEY_SCOPES if one in scopes) or None,
-        expires_at=None if expires is None else moment(expires),
-        pins=pins.read(patterns),
-    )
+    return pins.read(patterns)
+
+
+def _role(typed: str) -> KeyRole:
+    if typed not in ("owner", "member"):
+        raise errors.InvalidRequest(f"there is no role {typed!r}; the roles are owner and member")
+    return cast(KeyRole, typed)
+
+
+def _listed(typed: str) -> list[str]:
+    return [] if typed == NONE else [part.strip() for part in typed.split(",")]
+
+
+NONE = "none"  #: typed for an empty list of pins
+
+#: What `memoryd keys set` changes beside the name, and how a typed value changes what the key may do.
+CHANGES: dict[str, Callable[[str], Callable[[access.Grant], access.Grant]]] = {
+    "role": lambda typed: partial(replace, role=_role(typed)),
+    "scopes": lambda typed: partial(replace, scopes=_scopes(_listed(typed))),
+    "expires": lambda typed: partial(replace, expires_at=None if typed == "never" else moment(typed)),
+    "pins": lambda typed: partial(replace, pins=_pins(_listed(typed))),
+}
+
+
+async def change(settings: Settings, text: str, field: str, value: str, *, project: str | None = None) -> ApiKey:
+    """Change one thing about the key that has this id: its name, or what `CHANGES` names.
+
+    Raises: NotFound, InvalidRequest, Conflict.
+    """
+    if field != "name" and field not in CHANGES:
+        raise errors.InvalidRequest(f"a key has no {field!r}; change name, {', '.join(CHANGES)}")
+    grant = None if field == "name" else CHANGES[field](value)
+    async with open_runtime(settings, llm=False, embedder=False, queue=False) as rt:
+        of = await chosen.project(rt, project)
+        key = _chosen(await access.list_keys(rt, of), text)
+        return await access.change_key(rt, of, key.id, name=value if field == "name" else None, change=grant)
+
+
+async def show(settings: Settings, text: str, *, project: str | None = None) -> ApiKey:
+    """Return the key that has this id. Raises: NotFound, InvalidRequest."""
+    return _chosen(await list_all(settings, project=project), text)
 
 
 async def create(settings: Settings, name: str, grant: access.Grant, *, project: str | None = None) -> str:
@@ -95,6 +146,11 @@ async def list_all(settings: Settings, *, project: str | None = None) -> list[Ap
     """Return all keys of a project, oldest first."""
     async with open_runtime(settings, llm=False, embedder=False, queue=False) as rt:
         return await access.list_keys(rt, await chosen.project(rt, project))
+
+
+def line(key: ApiKey) -> str:
+    """Return a key on one line."""
+    return f"{key.id}  {key.prefix}…  {key.name}  {rights(key)}  ({life(key)})"
 
 
 async def revoke(settings: Settings, text: str, *, project: str | None = None) -> ApiKey:

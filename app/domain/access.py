@@ -7,6 +7,7 @@ import secrets
 import string
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -204,12 +205,52 @@ async def create_key(
     `grant`: without one, the key may do everything that `role` may.
     Raises: InvalidRequest when the name is blank or longer than `NAME_CHARS`, or the grant contradicts itself.
     """
-    name = name.strip()
-    if not name or len(name) > NAME_CHARS:
-        raise errors.InvalidRequest(f"The name of a key has 1 to {NAME_CHARS} characters.")
+    name = _name(name)
     granted = (grant or Grant(role=role)).checked()
     async with rt.db.transaction(None) as conn:
         return await _insert_key(conn, project, name, granted)
+
+
+def _name(text: str) -> str:
+    name = text.strip()
+    if not name or len(name) > NAME_CHARS:
+        raise errors.InvalidRequest(f"The name of a key has 1 to {NAME_CHARS} characters.")
+    return name
+
+
+async def change_key(
+    rt: Runtime,
+    project: Project,
+    key_id: UUID,
+    *,
+    name: str | None = None,
+    change: Callable[[Grant], Grant] | None = None,
+) -> ApiKey:
+    """Change a key's name and what it may do, and return it; the key itself goes on working.
+
+    `change` gets what the key may do now and returns what it shall. Other processes follow within `CACHE_S`.
+    Raises: NotFound; InvalidRequest when the outcome contradicts itself; Conflict when the key was revoked.
+    """
+    async with rt.db.transaction(None) as conn:
+        old = await keys.lock(conn, project.id, key_id)
+        if old is None:
+            raise errors.NotFound(_NO_KEY)
+        if old.revoked_at is not None:
+            raise errors.Conflict("The key was revoked: make a new one.")
+        before = Grant(role=old.role, scopes=old.scopes, expires_at=old.expires_at, pins=old.pins)
+        granted = before if change is None else change(before).checked()
+        changed = await keys.update(
+            conn,
+            project.id,
+            key_id,
+            name=old.name if name is None else _name(name),
+            role=granted.role,
+            scopes=granted.scopes or KEY_SCOPES,
+            expires_at=granted.expires_at,
+            pins=granted.pins,
+        )
+    forget()
+    return changed
 
 
 async def _insert_key(conn: Conn, project: Project, name: str, granted: Grant) -> tuple[ApiKey, str]:

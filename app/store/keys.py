@@ -87,6 +87,38 @@ async def lock(conn: Conn, project_id: int, key_id: UUID) -> ApiKey | None:
     return None if row is None else _key(row)
 
 
+_UPDATE = f"""
+UPDATE api_keys SET name = $3, role = $4, scopes = $5, expires_at = $6, pins = $7
+WHERE project_id = $1 AND id = $2
+RETURNING {_COLUMNS}
+"""  # noqa: S608 - the columns are a constant
+
+
+async def update(
+    conn: Conn,
+    project_id: int,
+    key_id: UUID,
+    *,
+    name: str,
+    role: KeyRole,
+    scopes: Sequence[KeyScope],
+    expires_at: datetime | None,
+    pins: Pins,
+) -> ApiKey:
+    """Change what a key is called and may do; it stays the same key. The caller has locked it."""
+    row = await conn.fetchrow(
+        _UPDATE,
+        project_id,
+        key_id,
+        name,
+        role,
+        list(scopes),
+        expires_at,
+        {field: list(ids) for field, ids in pins.items()},
+    )
+    return _key(row)
+
+
 _EXPIRE = """
 UPDATE api_keys SET expires_at = least(expires_at, clock_timestamp() + make_interval(secs => $3))
 WHERE project_id = $1 AND id = $2

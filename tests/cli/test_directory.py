@@ -99,3 +99,43 @@ def test_help_shows_how_a_setting_is_written() -> None:
     shown = CliRunner().invoke(commands.cli, ["project", "set", "--help"]).output
     assert "memoryd project set compatibility hosted" in shown
     assert '["user", "assistant"]' in shown
+
+
+async def test_an_operator_looks_at_a_key_and_changes_what_it_may_do(shell: Shell, fresh_db: Any) -> None:
+    await shell.run("keys", "create", "--name", "keeper")
+    secret = await shell.run("keys", "create", "--name", "bot")
+    key_id = next(line.split()[0] for line in (await shell.run("keys", "list")).splitlines() if "bot" in line)
+    await shell.run("keys", "set", key_id, "name", "reader")
+    await shell.run("keys", "set", key_id, "scopes", "memories:read")
+    await shell.run("keys", "set", key_id, "expires", "30d")
+    shown = await shell.run("keys", "show", key_id)
+    assert "reader" in shown
+    assert "memories:read" in shown
+    assert "expires" in shown
+    assert secret not in shown
+    async with await api(fresh_db, secret) as client:
+        body = {"messages": "I like tea.", "user_id": "u1", "infer": False}
+        assert (await client.post("/v3/memories/add/", json=body)).status_code == 403
+        assert (await client.post("/v3/memories/", json={"filters": {"user_id": "u1"}})).status_code == 200
+    await shell.run("keys", "set", key_id, "pins", "user_id=alice,user_id=team-*")
+    assert "team-*" in await shell.run("keys", "show", key_id)
+    await shell.run("keys", "set", key_id, "pins", "none")
+    await shell.run("keys", "set", key_id, "expires", "never")
+    shown = await shell.run("keys", "show", key_id)
+    assert "team-*" not in shown
+    assert "expires" not in shown
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [("scopes", "memories:fly", "memories:fly"), ("name", "  ", "name"), ("expires", "1999-01-01", "future"),
+     ("role", "king", "king"), ("colour", "red", "colour"), ("pins", "alice", "alice")],
+)  # fmt: skip
+async def test_a_change_of_a_key_that_makes_no_sense_is_refused(
+    shell: Shell, field: str, value: str, named: str
+) -> None:
+    await shell.run("keys", "create", "--name", "bot")
+    before = await shell.run("keys", "list")
+    key_id = before.split()[0]
+    assert named in await shell.run("keys", "set", key_id, field, value, code=1)
+    assert await shell.run("keys", "list") == before
