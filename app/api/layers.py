@@ -64,8 +64,11 @@ class Requests:
         watch = _Watch(request_id, receive, send)
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             await self._run(scope, watch)
-            await auth.note_use(scope)
-            await stats.note_read(scope, watch.status)
+            try:
+                await auth.note_use(scope)
+                await stats.note_read(scope, watch.status)
+            except Exception:  # noqa: BLE001 — the answer is sent: what is only noted must not cost the connection
+                _log.exception("request.not_noted")
 
     async def _run(self, scope: Scope, watch: _Watch) -> None:
         try:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 import structlog
+from starlette.types import Message, Receive, Scope, Send
 
+from app import errors
 from app.api import create_app
 from app.domain import access
 from app.model import Project
@@ -67,6 +69,57 @@ async def test_use_of_a_key_is_noted_after_the_answer(
     await client.get("/v1/ping/")
     (key,) = await access.list_keys(runtime, project)
     assert key.last_used_at is not None
+
+
+@pytest.mark.parametrize(
+    "fault", [errors.DatabaseUnavailable(), errors.SetupError("No space left."), RuntimeError("a bug of ours")]
+)
+async def test_what_is_noted_after_the_answer_cannot_harm_it(
+    client: httpx.AsyncClient, runtime: Runtime, fault: Exception
+) -> None:
+    """Counting a read and the use of a key: the database is gone when the answer is out."""
+    user = {"filters": {"user_id": "nobody"}}
+    broken = _Breakable(runtime.db)
+    app = create_app(replace(runtime, db=cast(Database, broken)))
+
+    async def breaking(scope: Scope, receive: Receive, send: Send) -> None:
+        async def watched(message: Message) -> None:
+            await send(message)
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                broken.fault = fault
+
+        await app(scope, receive, watched)
+
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=breaking), base_url="http://memoryd.test", headers=client.headers
+    ) as other:
+        with structlog.testing.capture_logs() as lines:
+            answer = await other.post("/v3/memories/", json=user)
+    assert answer.status_code == 200
+    assert broken.refused, "nothing was to be noted"
+    assert [line["event"] for line in lines if line["event"].endswith("_noted")]
+
+
+class _Breakable:
+    """A database that fails from a moment on."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self.fault: Exception | None = None
+        self.refused = 0
+
+    def acquire(self, project_id: int | None) -> AbstractAsyncContextManager[Conn]:
+        self._check()
+        return self._db.acquire(project_id)
+
+    def transaction(self, project_id: int | None) -> AbstractAsyncContextManager[Conn]:
+        self._check()
+        return self._db.transaction(project_id)
+
+    def _check(self) -> None:
+        if self.fault is not None:
+            self.refused += 1
+            raise self.fault
 
 
 async def test_every_route_needs_a_key_unless_it_is_declared_public(
