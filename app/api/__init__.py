@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from app import __version__
 from app.api import (
+    accounts,
     batch,
     deliveries,
     dream,
@@ -48,6 +49,7 @@ ROUTERS = (
     keys.routes,
     webhooks.routes,
     deliveries.routes,
+    accounts.routes,
     dream.routes,
     exports.routes,
     imports.routes,

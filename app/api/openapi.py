@@ -10,7 +10,6 @@ from fastapi.openapi.utils import get_openapi
 
 from app.api.examples import EXAMPLES
 
-_PUBLIC = frozenset({"/healthz", "/readyz"})
 _SCHEMES = {
     "token": {
         "type": "apiKey",
@@ -54,19 +53,20 @@ def text(app: FastAPI) -> str:
 def document(app: FastAPI) -> dict[str, Any]:
     """Return the description as OpenAPI 3.1."""
     described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-    for path, operations in described["paths"].items():
+    for operations in described["paths"].values():
         for operation in operations.values():
-            _complete(operation, public=path in _PUBLIC)
+            _complete(operation)
     _prune(described)
     described["components"]["securitySchemes"] = _SCHEMES
     return described
 
 
-def _complete(operation: dict[str, Any], *, public: bool) -> None:
+def _complete(operation: dict[str, Any]) -> None:
     """Add what FastAPI does not know, and take away what it assumes."""
     name = operation["operationId"]
-    operation["security"] = [] if public else [{"token": []}, {"key": []}]
     responses = operation["responses"]
+    public = "401" not in responses  # a route that asks for a key can miss it
+    operation["security"] = [] if public else [{"token": []}, {"key": []}]
     invalid = responses.get("422", {}).get("content", {}).get("application/json", {}).get("schema", {})
     if invalid.get("$ref") == _VALIDATION:
         del responses["422"]

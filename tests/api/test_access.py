@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 
 from app import errors
@@ -104,3 +105,25 @@ async def test_caller_cache_is_bounded(runtime: Runtime, project: Project, monke
         _, secret = await access.create_key(runtime, project, name=str(number))
         await access.authenticate(runtime, secret)
     assert len(access._callers) == 3
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/v1/auth/email_code/"),
+        ("POST", "/api/v1/auth/email_code/verify/"),
+        ("POST", "/api/v1/auth/agent_mode/"),
+        ("PATCH", "/api/v1/auth/agent_mode/caller/"),
+        ("POST", "/api/v1/auth/agent_mode/caller/"),
+        ("POST", "/v1/agent-rush/memories/"),
+        ("POST", "/v1/agent-rush/memories/search/"),
+    ],
+)
+async def test_nobody_signs_up_and_the_answer_says_where_keys_come_from(
+    client: httpx.AsyncClient, conn: Conn, method: str, path: str
+) -> None:
+    before = await conn.fetchval("SELECT count(*) FROM api_keys")
+    answer = await client.request(method, path, json={"email": "a@mail.example"}, headers={"Authorization": ""})
+    assert answer.status_code == 403
+    assert "memoryd keys create" in answer.json()["error"]
+    assert await conn.fetchval("SELECT count(*) FROM api_keys") == before
