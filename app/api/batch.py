@@ -12,7 +12,7 @@ from app.api import fields as read
 from app.api.auth import Caller, RuntimeDep
 from app.api.memories import IdempotencyKey
 from app.api.wire import Reply, Shape, router
-from app.domain import batch, edit
+from app.domain import batch
 
 routes = router(Shape.ERROR, tag="memories")
 
@@ -42,13 +42,6 @@ class MemoryChange(schemas.UpdateRequest):
         """Refuse an entry that names a memory and changes nothing of it."""
         super().prepare({name: value for name, value in data.items() if name != "memory_id"})
         return data
-
-    def change(self) -> edit.Update:
-        """Return what changes."""
-        sent = {name: getattr(self, name) for name in self.model_fields_set - {"memory_id"}}
-        if "timestamp" in sent:
-            sent["created_at"] = sent.pop("timestamp")
-        return edit.Update(**sent)
 
 
 class MemoryRef(schemas.Body):
@@ -100,7 +93,7 @@ def _limited(data: dict[str, Any], done: str) -> dict[str, Any]:
 )
 async def update_memories(body: BatchUpdate, caller: Caller, rt: RuntimeDep, idempotency_key: IdempotencyKey) -> Reply:
     """Change up to 1,000 memories: all of them, or none when one is unknown, immutable or named twice."""
-    changes = [(entry.memory_id, entry.change()) for entry in body.memories]
+    changes = [(entry.memory_id, entry.update()) for entry in body.memories]
     count = await batch.update(rt, caller, changes, idempotency_key=idempotency_key)
     return Reply({"message": f"Successfully updated {count} memories"})
 

@@ -352,7 +352,7 @@ class UpdateRequest(Body):
 
     def update(self) -> edit.Update:
         """Return what changes."""
-        sent = {name: getattr(self, name) for name in self.model_fields_set}
+        sent = {name: getattr(self, name) for name in self.model_fields_set & UpdateRequest.model_fields.keys()}
         if "timestamp" in sent:
             sent["created_at"] = sent.pop("timestamp")
         return edit.Update(**sent)
