@@ -17,13 +17,13 @@ from app.api.auth import Caller, RuntimeDep
 from app.api.memories import IdempotencyKey
 from app.api.wire import Reply, Shape, router
 from app.domain import export, filters, json_schema, move
+from app.domain.filter_fields import CAMEL
 from app.model import OWNER_FIELDS, And
 
 #: Clients know these words; the first of the two for an export without owners, the second for a fetch of nothing.
 NO_OWNER = "One of the filters: app_id, user_id, agent_id, run_id is required!"
 NOTHING_NAMED = "One of the filters: app_id, user_id, agent_id, run_id, memory_export_id is required!"
 LINES = "application/x-ndjson"
-_CAMEL = ("userId", "agentId", "appId", "runId")  # the filters read this spelling, too
 
 routes = router(Shape.BOTH, tag="exports")
 
@@ -45,7 +45,7 @@ class Selected(schemas.Body):
         given = data.get("filters")
         if given is not None and not isinstance(given, dict):
             raise ValueError("filters must be an object.")
-        flat = {name: data[name] for name in (*OWNER_FIELDS, *_CAMEL) if name in data}
+        flat = {name: data[name] for name in (*OWNER_FIELDS, *CAMEL) if name in data}
         both = {"AND": [flat, given]} if flat and given else flat or given
         return {**data, "filters": both or None}
 
@@ -143,7 +143,7 @@ async def get_export(body: FetchRequest, caller: Caller, rt: RuntimeDep) -> Repl
 class LinesRequest(Selected):
     """Which memories; without filters all of the project."""
 
-    nullable = frozenset((*OWNER_FIELDS, *_CAMEL, "filters"))  # a null there is a mistake, and not all of the project
+    nullable = frozenset((*OWNER_FIELDS, *CAMEL, "filters"))  # a null there is a mistake, and not all of the project
 
     @classmethod
     def prepare(cls, data: dict[str, Any]) -> dict[str, Any]:

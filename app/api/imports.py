@@ -17,12 +17,13 @@ from app.api.auth import Caller, RuntimeDep
 from app.api.wire import Reply, Shape, router
 from app.config import Settings
 from app.domain import limits, move
+from app.domain.filter_fields import CAMEL
 from app.model import OWNER_FIELDS, Owners, State
 
 routes = router(Shape.ERROR, tag="exports")
 
 _TEXTS = ("memory", "text", "content", "data")  # where services put the text; the first that is there counts
-_NAMES = {"session_id": "run_id", "userId": "user_id", "agentId": "agent_id", "appId": "app_id", "runId": "run_id"}
+_NAMES = {"session_id": "run_id", **CAMEL}
 
 
 class ImportRequest(schemas.Body):

@@ -11,10 +11,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from app.api import fields as read
 from app.config import Settings
 from app.domain import add, edit, limits, parts, procedure
+from app.domain.filter_fields import CAMEL
 from app.errors import InvalidRequest
 from app.model import OWNER_FIELDS, Message, Owners
 
-_CAMEL = {"userId": "user_id", "agentId": "agent_id", "appId": "app_id", "runId": "run_id"}
 NOON = time(12)  #: of a day whose hour nobody gave: far from both neighbours, in every time zone
 NO_OWNER = "At least one of user_id, agent_id, app_id, run_id is required."
 NO_FILTERS = "Filters are required and cannot be empty. Name at least one of user_id, agent_id, app_id, run_id in them."
@@ -159,7 +159,7 @@ class AddRequest(Body):
         if not isinstance(in_filters, dict):
             raise ValueError("filters must be an object.")
         also = _owners_in(in_filters)
-        unknown = set(in_filters) - set(OWNER_FIELDS) - set(_CAMEL)
+        unknown = set(in_filters) - set(OWNER_FIELDS) - set(CAMEL)
         if unknown or any(isinstance(value, dict | list) for value in also.values()):
             raise ValueError("filters of an add may only hold plain owner ids: user_id, agent_id, app_id, run_id.")
         owners = {**{name: value for name, value in also.items() if value is not None}, **named}
@@ -235,7 +235,7 @@ def _nothing(turns: list[Message], unread: list[dict[str, Any]]) -> str:
 
 def _owners_in(data: dict[str, Any]) -> dict[str, Any]:
     """Return the owner ids in `data` under their snake-case names; that spelling wins."""
-    camel = {name: data[key] for key, name in _CAMEL.items() if key in data}
+    camel = {name: data[key] for key, name in CAMEL.items() if key in data}
     return {**camel, **{name: data[name] for name in OWNER_FIELDS if name in data}}
 
 
@@ -259,17 +259,16 @@ class Selection(Body):
     @classmethod
     def prepare(cls, data: dict[str, Any]) -> dict[str, Any]:
         """Refuse owner ids beside the filters, where they would look as if they counted."""
-        misplaced = [name for name in (*OWNER_FIELDS, *_CAMEL) if name in data]
+        misplaced = [name for name in (*OWNER_FIELDS, *CAMEL) if name in data]
         if misplaced:
             name = misplaced[0]
-            raise ValueError(f'{name} belongs into filters, as in {{"filters": {{"{_CAMEL.get(name, name)}": …}}}}.')
+            raise ValueError(f'{name} belongs into filters, as in {{"filters": {{"{CAMEL.get(name, name)}": …}}}}.')
         filters = data.get("filters")
         if filters is None or filters == {} or filters == []:
             raise ValueError(NO_FILTERS)
         if not isinstance(filters, dict):
             raise ValueError("filters must be an object.")
-        # Some clients write the four ids in camel case, in filters too.
-        return {**data, "filters": {_CAMEL.get(key, key): value for key, value in filters.items()}}
+        return data
 
 
 class SearchRequest(Selection):

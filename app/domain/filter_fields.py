@@ -13,7 +13,8 @@ ALLOWED_KEYS = (  #: in the documented order, which the refusal of an unknown ke
     "AND", "OR", "NOT", "user_id", "agent_id", "app_id", "run_id", "created_at", "updated_at", "timestamp",
     "expiration_date", "text", "categories", "metadata", "keywords_search", "memory_ids", "keywords",
 )  # fmt: skip
-_ALIASES = {"userId": "user_id", "agentId": "agent_id", "appId": "app_id", "runId": "run_id"}
+#: How some clients spell the owners; read wherever owners are named.
+CAMEL = {"userId": "user_id", "agentId": "agent_id", "appId": "app_id", "runId": "run_id"}
 _DOTTED = "metadata."
 _OPERATOR_NAMES = frozenset((*Operator, "nin")) - {Operator.ANY, Operator.GLOB}
 
@@ -77,7 +78,7 @@ def entry(key: str, raw: object) -> FilterNode:
         return _dotted(key, raw)
     if key == "keywords_search":
         return _keywords_search(key, raw)
-    field = _FIELDS.get(_ALIASES.get(key, key))
+    field = _FIELDS.get(CAMEL.get(key, key))
     if field is None:
         allowed = ", ".join(ALLOWED_KEYS)
         raise InvalidRequest(

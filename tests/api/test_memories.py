@@ -151,6 +151,12 @@ async def test_camel_case_owner_in_filters_is_understood(client: httpx.AsyncClie
     assert await texts(client, {"userId": "u1"}) == ["A"]
 
 
+async def test_owner_in_two_spellings_counts_twice(client: httpx.AsyncClient) -> None:
+    await add(client)
+    assert await texts(client, {"user_id": "u1", "userId": "u2"}) == []
+    assert await texts(client, {"user_id": "u2", "userId": "u1"}) == []
+
+
 async def test_selection_beside_the_filters_narrows(client: httpx.AsyncClient) -> None:
     await add(client, "red invoice", metadata={"team": "red"}, timestamp=1_600_000_000)
     await add(client, "blue invoice", metadata={"team": "blue"})
