@@ -20,8 +20,7 @@ from app.domain import export, filters, json_schema, move
 from app.domain.filter_fields import CAMEL
 from app.model import OWNER_FIELDS, And
 
-#: Clients know these words; the first of the two for an export without owners, the second for a fetch of nothing.
-NO_OWNER = "One of the filters: app_id, user_id, agent_id, run_id is required!"
+#: Clients know these words, as those of OwnerRequired.
 NOTHING_NAMED = "One of the filters: app_id, user_id, agent_id, run_id, memory_export_id is required!"
 LINES = "application/x-ndjson"
 
@@ -70,7 +69,7 @@ class ExportRequest(Selected):
         """Return the request, checked as far as it can be without a project. Raises: InvalidRequest."""
         schema = json_schema.read(self.shape)
         if self.filters is None:
-            raise errors.OwnerRequired(NO_OWNER)
+            raise errors.OwnerRequired
         return export.Request(schema, self.filters, self.export_instructions)
 
 
@@ -98,17 +97,11 @@ async def create_export(body: ExportRequest, caller: Caller, rt: RuntimeDep, ide
     asked = await asyncio.to_thread(body.asked)  # a large schema takes a second to check
     try:
         export.parsed(rt, asked.filters)
-    except errors.InvalidRequest as error:
-        raise _worded(error, asked.filters) from error
+    except errors.OwnerRequired as error:  # what clients look for, and then what to do
+        raise errors.OwnerRequired(f"{errors.OwnerRequired().message} {error.message}") from error
     event = await export.ask(rt, caller, asked, idempotency_key=idempotency_key)
     message = "Memory export request received. The export will be ready in a few seconds."
     return Reply({"message": message, "id": event.id}, status_code=201)
-
-
-def _worded(error: errors.InvalidRequest, raw: dict[str, Any]) -> errors.InvalidRequest:
-    """Return the refusal of filters that name no owner in the words that clients know."""
-    named = any(f'"{name}"' in str(raw).replace("'", '"') for name in OWNER_FIELDS)
-    return error if named else errors.OwnerRequired(f"{NO_OWNER} {error.message}")
 
 
 class FetchRequest(Selected):

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from app import errors
 from app.api import docs, tenant
 from app.api.auth import Caller, RuntimeDep
-from app.api.exports import NO_OWNER, Selected
+from app.api.exports import Selected
 from app.api.wire import Reply, Shape, router
 from app.domain import export, summary
 
@@ -34,7 +34,7 @@ async def summarize(body: SummaryRequest, caller: Caller, rt: RuntimeDep) -> Rep
     """Sum up the memories that match. An array of one entry; an empty one when nothing matches."""
     tenant.check(caller, body.org_id, body.project_id)
     if body.filters is None:
-        raise errors.OwnerRequired(NO_OWNER)
+        raise errors.OwnerRequired
     project = caller.project
     node = export.selected(rt, body.filters, null_scoping=project.settings.null_scoping)
     return Reply(await summary.make(rt, project, node))

@@ -17,7 +17,7 @@ from datetime import date
 
 from app.domain import filter_fields
 from app.domain import filter_values as read
-from app.errors import InvalidRequest
+from app.errors import InvalidRequest, OwnerRequired
 from app.model import OWNER_FIELDS, And, Condition, FilterNode, Not, Operator, Or, State
 
 _LOGICAL = ("AND", "OR", "NOT")
@@ -52,10 +52,10 @@ def require_owner(node: FilterNode) -> None:
     `eq`, `in`, `"*"` and `exists: true` count. One is enough wherever it stands, also in one branch of an OR: the rule guards
     against forgotten ids, while the project is the wall between tenants.
 
-    Raises: InvalidRequest.
+    Raises: OwnerRequired.
     """
     if not _names_owner(node):
-        raise InvalidRequest(_NO_OWNER)
+        raise OwnerRequired(_NO_OWNER)
 
 
 def null_scoped(node: FilterNode) -> FilterNode:

@@ -176,11 +176,21 @@ async def test_what_is_no_schema_of_an_object_is_refused(client, schema) -> None
     assert answer.json()["message"].startswith("Schema is required and must be a valid object")
 
 
-@pytest.mark.parametrize("filters", [None, {}, {"categories": {"in": ["food"]}}, {"user_id": {"ne": "bob"}}])
-async def test_export_without_an_owner_is_refused(client, filters) -> None:
+@pytest.mark.parametrize(
+    "filters",
+    [
+        None,
+        {},
+        {"categories": {"in": ["food"]}},
+        {"user_id": {"ne": "bob"}},
+        {"metadata": {"note": "user_id"}},
+        {"NOT": [{"userId": "bob"}]},
+    ],
+)
+async def test_export_without_an_owner_is_refused_in_known_words(client, filters) -> None:
     answer = await client.post("/v1/exports/", json={"schema": SCHEMA, "filters": filters})
     assert answer.status_code == 400
-    assert answer.json()["error"]
+    assert answer.json()["error"].startswith("One of the filters: app_id, user_id, agent_id, run_id is required!")
 
 
 async def test_fetch_of_nothing_is_refused_in_known_words(client) -> None:
