@@ -33,8 +33,11 @@ def read(content: str, schema: dict[str, Any], *, cut: bool = False) -> Reading:
     text = content.strip()
     value = _parsed(text)  # first as it stands: a tag inside one of its strings is not a thought
     if not fits(value, schema):
-        text = _unfenced(without_thoughts(text))
-        value = _first(text, schema)
+        said = _unfenced(without_thoughts(text))
+        value = _first(said, schema)
+        if value is None and not cut:
+            value = _behind_an_open_thought(text, schema)
+        text = said
     if value is not None:
         return Reading(value, whole=True)
     if not text:
@@ -87,6 +90,20 @@ def _without(text: str, opening: str, closing: str) -> str:
         depth = max(0, depth - 1) if tag.group() == closing else depth
         at = tag.end()
     return "".join(kept) if depth else "".join(kept) + text[at:]
+
+
+def _behind_an_open_thought(text: str, schema: dict[str, Any]) -> Any:
+    """Return the value that ends `text` on lines of its own inside a thought; some models forget to end one.
+
+    What a thought says on its first line, or before other words, was only considered.
+    """
+    openings = [at for opening, closing in _THOUGHTS if (at := text.rfind(opening)) > text.rfind(closing)]
+    if not openings:
+        return None
+    thought = text[max(openings) :].rstrip("`\n ")
+    starts = [found.end() for found in re.finditer(r"\n[ \t]*(?=\{)", thought)]
+    values = (_parsed(thought[start:]) for start in starts[: -_STARTS - 1 : -1])
+    return next((value for value in values if fits(value, schema)), None)
 
 
 def _unfenced(text: str) -> str:

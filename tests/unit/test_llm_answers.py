@@ -25,6 +25,8 @@ TEA = {"facts": ["likes tea"]}
         'maybe {"facts":["wrong"]}</think>\n{"facts":["likes tea"]}',
         '<think>a <think>b</think> {"facts":["wrong"]}</think>{"facts":["likes tea"]}',
         '<thinking>{"facts":["wrong"]}</thinking>{"facts":["likes tea"]}',
+        '<think>maybe {"facts":["wrong"]}\n{"facts":["likes tea"]}',
+        '<think>\nmaybe:\n{"facts":["wrong"]}\nno, this:\n```json\n{\n  "facts": [\n    "likes tea"\n  ]\n}\n```\n',
         '{"facts":["likes tea"]}<think>was that right?',
         '{"result": {"facts":["likes tea"]}}',
         'I answer in the form {"facts":[]}. {"facts":["likes tea"]}',
@@ -46,6 +48,9 @@ def test_the_value_is_found_behind_and_inside_everything_else(content: str) -> N
         (" \n", "empty"),
         ("<think>only thoughts</think>", "empty"),
         ('<think>never closed {"facts":["wrong"]}', "empty"),
+        ('<think>never closed\n{"facts":["wrong"]}\nso I would say', "empty"),
+        ('<think>never closed\n{"facts":["wr', "empty"),
+        ('<think>never closed\n{"facts":null}', "empty"),
         ("think>\nlong text only", "no_json"),
         ("see [1] and {x}", "no_json"),
         ('{"facts":null}', "wrong_shape"),
@@ -74,6 +79,10 @@ def test_an_answer_of_no_use_has_a_reason_and_no_value(content: str, reason: str
 )
 def test_a_cut_list_keeps_its_complete_items_and_is_not_whole(content: str, items: list[object]) -> None:
     assert answers.read(content, SCHEMA) == answers.Reading({"facts": items}, whole=False, reason="cut")
+
+
+def test_a_thought_that_was_cut_is_no_answer_wherever_it_stops() -> None:
+    assert answers.read('<think>maybe\n{"facts":["wrong"]}', SCHEMA, cut=True) == answers.Reading(reason="empty")
 
 
 def test_a_truly_empty_list_is_whole() -> None:
