@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from tests.field.conftest import Service, extraction
-from tests.model_stub import ModelStub, fails, says
+from app import config
+from app.providers import llm
+from tests.field.conftest import Service, extraction, extractions
+from tests.model_stub import ModelStub, Reply, fails, says
 
 TEA = '{"facts": ["likes tea"]}'
 
@@ -25,8 +30,10 @@ TEA = '{"facts": ["likes tea"]}'
         f'<think>maybe {{"facts": ["wrong"]}}</think>\n{TEA}',
         f'maybe {{"facts": ["wrong"]}}</think>\n{TEA}',
         f"<think>{{{{}}</think>{TEA}",
+        f'<think>maybe {{"facts": ["wrong"]}}\n{TEA}',
         '{"facts": [{"text": "likes tea", "speaker": "user"}]}',
         '{"facts": ["likes tea", null, 5, {"x": 1}, "", ["a"], true]}',
+        '{"facts": [null, 5, {"x": 1}, "", ["a"], true, "likes tea"]}',
         '{"facts": ["likes tea", "likes tea"]}',
         '{"facts": ["likes tea",]}',
         "{'facts': ['likes tea']}",
@@ -78,6 +85,48 @@ async def test_reason_names_an_empty_and_a_cut_answer(modelled: Service, stub: M
     assert "cut" in (await modelled.tell("I like rye."))["error"]
 
 
+async def test_answer_of_no_use_is_asked_for_again_before_the_event_fails(modelled: Service, stub: ModelStub) -> None:
+    stub.default = extraction(says("think>\nlong text only"))
+    assert (await modelled.tell("I like tea."))["status"] == "FAILED"
+    assert extractions(stub) > len(modelled.rt.settings.retry_delays_s)
+
+
+@pytest.fixture
+async def keyed(modelled: Service, stub: ModelStub) -> AsyncIterator[tuple[Service, str]]:
+    """The service with a model that wants a key and is given up on after a moment."""
+    key = "not-of-any-known-form-48151623"
+    model = llm.ChatModel(stub.url, "stub", timeout_s=0.3, api_key=key)
+    rt = replace(modelled.rt, llm=model)
+    yield Service(modelled.client, rt), key
+    await model.close()
+
+
+async def test_busy_and_silent_model_is_asked_until_it_answers(keyed: tuple[Service, str], stub: ModelStub) -> None:
+    service, _ = keyed
+    stub.default = extraction(fails(503), Reply(fault="hang"), says(TEA))
+    event = await service.tell("I like tea.")
+    assert (event["status"], event["error"]) == ("SUCCEEDED", None)
+    assert await service.list() == ["likes tea"]
+
+
+async def test_event_of_a_model_that_stays_busy_fails_without_its_key(
+    keyed: tuple[Service, str], stub: ModelStub
+) -> None:
+    service, key = keyed
+    stub.default = fails(503, f"no room for {key}, Bearer {key}")
+    event = await service.tell("I like tea.")
+    assert event["status"] == "FAILED"
+    assert event["error"].strip()
+    assert stub.headers[-1]["authorization"] == f"Bearer {key}"
+    assert key not in json.dumps(event)
+
+
+def test_waits_between_attempts_grow() -> None:
+    delays = config.Settings.model_fields["retry_delays_s"].default
+    assert len(delays) >= 2
+    assert all(later > earlier for earlier, later in pairwise(delays))
+
+
 async def test_failures_that_pass_are_waited_out(modelled: Service, stub: ModelStub) -> None:
     stub.default = extraction(fails(503), fails(500), says(TEA))
     event = await modelled.tell("I like tea.")
@@ -102,6 +151,14 @@ async def test_invented_ids_link_to_nothing(modelled: Service, stub: ModelStub) 
     assert sorted(await modelled.list()) == ["likes rye", "likes tea"]
     for result in event["results"]:
         await modelled.get(result["id"])
+
+
+async def test_what_a_model_repeats_of_older_memories_is_no_new_memory(modelled: Service, stub: ModelStub) -> None:
+    await modelled.add("likes green tea")
+    stub.default = says({"facts": ["likes green tea", "moved to Lisbon"]})
+    event = await modelled.tell("I moved to Lisbon.")
+    assert [result["memory"] for result in event["results"]] == ["moved to Lisbon"]
+    assert sorted(await modelled.list()) == ["likes green tea", "moved to Lisbon"]
 
 
 async def test_other_scopes_are_out_of_a_models_reach(modelled: Service, stub: ModelStub) -> None:
