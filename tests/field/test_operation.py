@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -12,9 +14,10 @@ import httpx
 import pytest
 import structlog
 
-from app import errors
+from app import errors, log
 from app.runtime import Runtime
 from app.store import db as databases
+from app.store import memories
 from tests import factories, fakes
 from tests.conftest import FreshDatabase
 from tests.field.conftest import ADD, LIST, SEARCH, Service, said
@@ -98,6 +101,49 @@ async def test_key_is_in_no_answer_no_event_and_no_log(service: Service, embedde
     assert secret[:12] not in str(lines)
 
 
+@pytest.fixture
+def own_log() -> Iterator[None]:
+    """Let a test say how lines are logged; put it back afterwards."""
+    root, former = logging.getLogger(), structlog.get_config()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.configure(**former)
+
+
+async def test_fault_of_ours_puts_no_key_into_the_log(
+    service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], own_log: None
+) -> None:
+    secret = service.client.headers["Authorization"].split()[1]
+
+    async def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(f"a bug that quotes {secret}")
+
+    monkeypatch.setattr(memories, "list_page", broken)
+    log.configure("DEBUG")
+    answer = await service.client.post(LIST, json={"filters": {"user_id": "u1"}, "api_key": secret})
+    written = capsys.readouterr().err
+    assert answer.status_code == 500
+    assert "a bug that quotes [redacted]" in written
+    assert secret[6:] not in written + answer.text
+
+
+async def test_change_that_fails_leaves_what_is_found_and_its_history(
+    service: Service, embedder: fakes.FakeEmbedder
+) -> None:
+    (memory_id,) = await service.add("parks the blue van on level 3")
+    before = await service.get(memory_id)
+    embedder.failures = [errors.EmbedderUnavailable()]
+    answer = await service.client.put(
+        f"/v1/memories/{memory_id}/", json={"text": "sold the boat", "metadata": {"a": 1}}
+    )
+    assert answer.status_code == 503
+    assert await service.get(memory_id) == before
+    assert await service.search("blue van") == ["parks the blue van on level 3"]
+    assert [row["event"] for row in await service.history(memory_id)] == ["ADD"]
+
+
 async def test_silent_embedder_stops_searches_and_delays_adds(
     service: Service, runtime: Runtime, embedder: fakes.FakeEmbedder
 ) -> None:
@@ -110,6 +156,25 @@ async def test_silent_embedder_stops_searches_and_delays_adds(
     assert embedder.failures == []
     assert (await service.client.delete(f"/v1/memories/{memory_id}/")).status_code == 200
     assert len(await service.list()) == 1
+
+
+@pytest.mark.parametrize("name", ["custom_instructions", "agent_custom_instructions", "name"])
+async def test_nul_in_a_setting_is_refused_or_gone(service: Service, name: str) -> None:
+    ping = (await service.client.get("/v1/ping/")).json()
+    root = f"/api/v1/orgs/organizations/{ping['org_id']}/projects/{ping['project_id']}/"
+    answer = await service.client.patch(root, json={name: "Keep\0 plans."})
+    assert answer.status_code in (200, 400)
+    kept = (await service.client.get(root)).json()[name]
+    assert kept == "Keep plans." if answer.status_code == 200 else "\0" not in (kept or "")
+
+
+@pytest.mark.parametrize("name", ["custom_categories", "usecase_setting", "retrieval_criteria"])
+async def test_nul_deep_in_a_setting_breaks_nothing(service: Service, name: str) -> None:
+    ping = (await service.client.get("/v1/ping/")).json()
+    root = f"/api/v1/orgs/organizations/{ping['org_id']}/projects/{ping['project_id']}/"
+    for value in ([{"k\0": "v"}], [{"k": "v\0"}]):
+        assert (await service.client.patch(root, json={name: value})).status_code in (200, 400)
+        assert "\\u0000" not in (await service.client.get(root)).text
 
 
 async def test_migration_during_traffic_is_not_noticed(runtime: Runtime, fresh_db: FreshDatabase) -> None:
