@@ -53,6 +53,17 @@ async def test_no_texts_give_no_rows(model: embedder.EmbeddedModel) -> None:
     assert (await model.embed([])).shape == (0, model.dims)
 
 
+@pytest.mark.parametrize(
+    "text", ["<|fim_prefix|>", "<s></s><unk><pad><mask>", "[CLS][SEP][MASK][PAD]", "{}{0}{user}", "%(x)s $HOME", "[[[["]
+)
+async def test_texts_of_special_tokens_and_brackets_are_found_by_themselves(
+    model: embedder.EmbeddedModel, text: str
+) -> None:
+    rows = await model.embed([text, "has a red bike", "The train to Riga was late"])
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-3)
+    assert np.argmax(rows @ await model.embed_query(text)) == 0
+
+
 @pytest.mark.parametrize("text", ["", "  \n"])
 async def test_an_empty_text_is_never_embedded(model: embedder.EmbeddedModel, text: str) -> None:
     with pytest.raises(ValueError, match="empty"):

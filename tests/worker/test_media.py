@@ -111,6 +111,14 @@ async def test_nothing_is_fetched_when_an_add_is_accepted(lab: Lab, host: FileSt
     assert host.requests == []
 
 
+async def test_nothing_is_ever_fetched_for_a_direct_import(lab: Lab, host: FileStub) -> None:
+    await lab.add(
+        lab.runtime(**NETS), messages=(turn(Part("pdf", host.url("cv.pdf")), text="has a red bike"),), infer=False
+    )
+    assert [memory.text for memory in await lab.memories()] == ["has a red bike"]
+    assert host.requests == []
+
+
 # Images
 
 
