@@ -28,7 +28,7 @@ from app.domain import (
     remember,
     supersede,
 )
-from app.domain.conversation import Conversation
+from app.domain.conversation import Conversation, Found
 from app.domain.request import Request as Request
 from app.domain.request import fingerprint, from_payload, to_payload
 from app.model import (
@@ -160,9 +160,9 @@ class _Add:
 
 async def _work(rt: Runtime, event: Event) -> int:
     add = await _load(rt, event)
-    facts = await _facts(rt, add)
+    extracted = await _extracted(rt, add)
     found = drafts.of_facts(
-        facts,
+        extracted.facts,
         add.messages,
         before=add.earlier[-1] if add.earlier else None,
         targets=add.targets,
@@ -182,7 +182,7 @@ async def _work(rt: Runtime, event: Event) -> int:
         expiration_date=add.request.expiration_date or add.project.settings.expiration_date,
     )
     prepared = await remember.prepare(rt, fresh, shared)
-    stored = await _commit(rt, add, facts, found, prepared)
+    stored = await _commit(rt, add, extracted, found, prepared)
     return len(stored)
 
 
@@ -238,18 +238,18 @@ def _observed_at(request: Request, event: Event) -> datetime:
     return (request.timestamp or request.observation_at or event.created_at).astimezone(request.zone)
 
 
-async def _facts(rt: Runtime, add: _Add) -> list[Fact]:
+async def _extracted(rt: Runtime, add: _Add) -> Found:
     """Return the facts of the add: those of an earlier attempt, or else what the extractor finds.
 
     Raises: ModelUnavailable, ModelRefused; Fenced.
     """
     if add.kept.facts is not None:
-        return list(add.kept.facts)
+        return Found(list(add.kept.facts), add.kept.dropped)
     find = procedure.facts if add.is_procedure else extract.facts
-    facts = await find(rt.llm, await _conversation(rt, add), window_tokens=rt.settings.extraction_window_tokens)
+    found = await find(rt.llm, await _conversation(rt, add), window_tokens=rt.settings.extraction_window_tokens)
     if rt.llm is not None:  # rules find the same again, at no cost
-        await _keep(rt, add.event, replace(add.kept, facts=facts))
-    return facts
+        await _keep(rt, add.event, replace(add.kept, facts=found.facts, dropped=found.dropped))
+    return found
 
 
 async def _conversation(rt: Runtime, add: _Add) -> Conversation:
@@ -294,7 +294,7 @@ async def _existing(rt: Runtime, add: _Add) -> tuple[tuple[UUID, str], ...]:
 
 
 async def _commit(
-    rt: Runtime, add: _Add, facts: Sequence[Fact], found: Sequence[remember.Draft], prepared: Sequence[NewMemory]
+    rt: Runtime, add: _Add, extracted: Found, found: Sequence[remember.Draft], prepared: Sequence[NewMemory]
 ) -> list[Memory]:
     """Write everything that came of the event in one transaction; return what was really added.
 
@@ -319,10 +319,12 @@ async def _commit(
             stored,
             custom_categories=add.request.custom_categories,
         )
-        replaced = await _supersede(rt, conn, add, facts, found, stored)
+        replaced = await _supersede(rt, conn, add, extracted.facts, found, stored)
         metadata: dict[str, Any] = {"facts": len(found), "duplicates": len(found) - len(stored)}
         if cancelled:
             metadata = {"facts": len(found), "cancelled_by": "delete_all"}
+        if extracted.dropped:
+            metadata["dropped"] = extracted.dropped
         if replaced:
             metadata["superseded"] = replaced
         results = remember.results(stored)

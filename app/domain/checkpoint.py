@@ -16,23 +16,25 @@ class Kept:
 
     texts: Mapping[int, str] | None = None  # of messages that hold more than text, by index; None: not read yet
     facts: Sequence[Fact] | None = None  # None: not extracted yet; empty: nothing is worth remembering
+    dropped: int = 0  # parts of a model's answers that could not be used
 
 
 def read(rows: Sequence[dict[str, Any]] | None) -> Kept:
-    """Return what `rows` says. Without a row of texts, all rows are facts."""
+    """Return what `rows` says. Without a head, all rows are facts."""
     if rows is None:
         return Kept()
     if not rows or "texts" not in rows[0]:
         return Kept(facts=extract.from_json(rows))
     first = rows[0]
     texts = {int(index): text for index, text in first["texts"].items()}
-    return Kept(texts, extract.from_json(rows[1:]) if first["extracted"] else None)
+    facts = extract.from_json(rows[1:]) if first["extracted"] else None
+    return Kept(texts or None, facts, first.get("dropped", 0))  # absent in what an older release wrote
 
 
 def rows(kept: Kept) -> list[dict[str, Any]]:
     """Return what an event keeps; `read` reads it back."""
     facts = extract.to_json(kept.facts or ())
-    if not kept.texts:
+    if not kept.texts and not kept.dropped:
         return facts
-    texts = {str(index): text for index, text in kept.texts.items()}
-    return [{"texts": texts, "extracted": kept.facts is not None}, *facts]
+    texts = {str(index): text for index, text in (kept.texts or {}).items()}
+    return [{"texts": texts, "extracted": kept.facts is not None, "dropped": kept.dropped}, *facts]

@@ -1,4 +1,4 @@
-"""What an extractor reads: the new messages of one add and everything that helps to understand them."""
+"""What an extractor reads, the new messages of one add and everything that helps to understand them; what it returns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from uuid import UUID
 
-from app.model import Message
+from app.model import Fact, Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +30,14 @@ class Conversation:
     def said_at(self, message: Message) -> datetime:
         """Return when `message` was said, in the speakers' time zone."""
         return (message.said_at or self.observed_at).astimezone(self.timezone)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an extractor found in a conversation."""
+
+    facts: list[Fact]  # empty: nothing is worth remembering
+    dropped: int = 0  # parts of a model's answers that could not be used
+
+    def __add__(self, other: Found) -> Found:
+        return Found(self.facts + other.facts, self.dropped + other.dropped)

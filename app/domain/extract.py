@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app import errors, log
 from app.domain import prompts, rules, windows
-from app.domain.conversation import Conversation
+from app.domain.conversation import Conversation, Found
 from app.model import Fact, Message, Source
 from app.providers import llm as chats
 
@@ -29,21 +29,22 @@ _YEARS = range(1000, 9999)  # beyond these a time zone's offset may leave the ca
 _log = log.get("memoryd.extract")
 
 
-async def facts(llm: chats.ChatModel | None, conversation: Conversation, *, window_tokens: int) -> list[Fact]:
+async def facts(llm: chats.ChatModel | None, conversation: Conversation, *, window_tokens: int) -> Found:
     """Return the facts of the conversation's new messages, in their order, each text once.
 
-    An empty list is an answer: nothing is worth remembering. A failure is never one.
+    No facts are an answer: nothing is worth remembering. A failure is never one.
     Raises: ModelUnavailable, ModelRefused.
     """
     if llm is None:
-        return _distinct(await asyncio.to_thread(rules.facts, conversation))
+        return Found(_distinct(await asyncio.to_thread(rules.facts, conversation)))
     spoken = [message for message in conversation.messages if _is_source(message)]
-    found: list[Fact] = []
+    found = Found([])
     heard = list(conversation.earlier)
     for window in await asyncio.to_thread(windows.cut, spoken, window_tokens):
-        found += await _read(llm, conversation, _Window(window, tuple(heard), tuple(fact.text for fact in found)))
+        noted = tuple(fact.text for fact in found.facts)
+        found += await _read(llm, conversation, _Window(window, tuple(heard), noted))
         heard += [replace(piece.message, content=piece.text) for piece in window]
-    return _distinct(found)
+    return replace(found, facts=_distinct(found.facts))
 
 
 def to_json(found: Iterable[Fact]) -> list[dict[str, Any]]:
@@ -98,7 +99,7 @@ class _Window:
         return replace(self, pieces=first), replace(self, pieces=second, earlier=self.earlier + heard)
 
 
-async def _read(llm: chats.ChatModel, conversation: Conversation, window: _Window) -> list[Fact]:
+async def _read(llm: chats.ChatModel, conversation: Conversation, window: _Window) -> Found:
     """Ask the model about one window; about each half of it when the answer for the whole is too long to end."""
     prompt = prompts.user(conversation, window.pieces, earlier=window.earlier[-EARLIER_MESSAGES:], noted=window.noted)
     try:
@@ -113,27 +114,21 @@ async def _read(llm: chats.ChatModel, conversation: Conversation, window: _Windo
     return _facts(answer, conversation, window.pieces)
 
 
-def _facts(answer: Any, conversation: Conversation, pieces: Sequence[windows.Piece]) -> list[Fact]:
-    """Return the usable items of an answer; the others are skipped one by one.
+def _facts(answer: Any, conversation: Conversation, pieces: Sequence[windows.Piece]) -> Found:
+    """Return the usable items of an answer; the others are dropped one by one.
 
-    Raises: ModelRefused when there are items and all of them are of a wrong shape.
+    Raises: ModelRefused when there are items and none of them is usable: only an empty list says "nothing".
     """
     items = answer.get("facts") if isinstance(answer, dict) else None
     if not isinstance(items, list):
         raise errors.ModelRefused("The language model's answer has no list of facts.", reason="wrong_shape")
-    said = [item for item in items if not _is_blank(item)]
-    found = [fact for item in said if (fact := _fact(item, conversation, pieces)) is not None]
-    if said and not found:
+    found = [fact for item in items if (fact := _fact(item, conversation, pieces)) is not None]
+    if items and not found:
         raise errors.ModelRefused("No fact in the language model's answer has the right shape.", reason="wrong_shape")
-    if len(found) < len(said) or len(found) > MAX_FACTS:
-        _log.warning("facts_dropped", shape=len(said) - len(found), number=max(0, len(found) - MAX_FACTS))
-    return found[:MAX_FACTS]
-
-
-def _is_blank(item: Any) -> bool:
-    """Return whether an item says "nothing", as models do that think a list must have one."""
-    text = item.get("text") if isinstance(item, dict) and "text" in item else item
-    return text is None or (isinstance(text, str) and not text.strip())
+    if len(found) < len(items) or len(found) > MAX_FACTS:
+        _log.warning("facts_dropped", shape=len(items) - len(found), number=max(0, len(found) - MAX_FACTS))
+    kept = found[:MAX_FACTS]
+    return Found(kept, dropped=len(items) - len(kept))
 
 
 def _fact(item: Any, conversation: Conversation, pieces: Sequence[windows.Piece]) -> Fact | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from app import errors
 from app.domain import prompts, windows
-from app.domain.conversation import Conversation
+from app.domain.conversation import Conversation, Found
 from app.model import Fact, Message
 from app.providers import llm as chats
 
@@ -79,6 +79,7 @@ class Record:
     steps: tuple[str, ...] = ()  # in order, without numbers
     state: str = ""
     next: str = ""
+    dropped: int = 0  # steps that a model named and nobody can read
 
     def text(self) -> str:
         """Return the record as the memory's text, at most `MAX_CHARS` long."""
@@ -89,16 +90,17 @@ class Record:
         return "\n".join([*head, *(["Steps:", *_fitted(numbered, room)] if numbered else []), *tail])[:MAX_CHARS]
 
 
-async def facts(llm: chats.ChatModel | None, conversation: Conversation, *, window_tokens: int) -> list[Fact]:
+async def facts(llm: chats.ChatModel | None, conversation: Conversation, *, window_tokens: int) -> Found:
     """Return the record of the run that the conversation's messages tell, as the only fact; none when they tell nothing.
 
     Raises: ModelUnavailable, ModelRefused.
     """
     said = [message for message in conversation.messages if message.content.strip()]
     if not said:
-        return []
+        return Found([])
     record = plain(said) if llm is None else await _recorded(llm, conversation, said, window_tokens)
-    return [Fact(text=text, role="assistant")] if (text := record.text()) else []
+    found = [Fact(text=text, role="assistant")] if (text := record.text()) else []
+    return Found(found, dropped=record.dropped)
 
 
 def plain(said: Sequence[Message]) -> Record:
@@ -148,12 +150,15 @@ def _system(conversation: Conversation) -> str:
 def _continued(record: Record, answer: Any) -> Record:
     """Return `record` with what an answer adds. Raises: ModelRefused when it adds nothing that can be read."""
     fields = answer if isinstance(answer, dict) else {}
-    items = fields.get("steps")
-    steps = [step for item in items if (step := _step(item))] if isinstance(items, list) else []
+    items = fields["steps"] if isinstance(fields.get("steps"), list) else []
+    steps = [step for item in items if (step := _step(item))]
     goal, state, after = (_clean(fields.get(name)) for name in ("goal", "state", "next"))
     if not (steps or goal or state):
         raise errors.ModelRefused("The language model's answer records nothing of the run.", reason="wrong_shape")
-    return replace(record, goal=goal or record.goal, steps=(*record.steps, *steps), state=state, next=after)
+    dropped = record.dropped + len(items) - len(steps)
+    return replace(
+        record, goal=goal or record.goal, steps=(*record.steps, *steps), state=state, next=after, dropped=dropped
+    )
 
 
 def _step(item: Any) -> str:

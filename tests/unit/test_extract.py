@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from app import errors
-from app.domain import extract, prompts
+from app.domain import checkpoint, extract, prompts
 from app.domain.conversation import Conversation
 from app.model import Fact, Message, Source
 from app.providers import llm
@@ -49,7 +49,7 @@ def fact(text: str, **more: Any) -> dict[str, Any]:
 
 
 async def extracted(model: llm.ChatModel, conversation: Conversation, window_tokens: int = 4000) -> list[Fact]:
-    return await extract.facts(model, conversation, window_tokens=window_tokens)
+    return (await extract.facts(model, conversation, window_tokens=window_tokens)).facts
 
 
 # Items
@@ -94,10 +94,12 @@ async def test_plain_strings_are_facts_too(stub: ModelStub, model: llm.ChatModel
 async def test_items_of_a_wrong_shape_are_skipped_one_by_one(stub: ModelStub, model: llm.ChatModel) -> None:
     items = ["likes tea", None, 5, {"x": 1}, "", ["a"], {"text": 7}, {"text": " "}, True, "likes rye"]
     stub.then(says({"facts": items}))
-    assert [item.text for item in await extracted(model, talk("hi"))] == ["likes tea", "likes rye"]
+    found = await extract.facts(model, talk("hi"), window_tokens=4000)
+    assert [item.text for item in found.facts] == ["likes tea", "likes rye"]
+    assert found.dropped == len(items) - 2
 
 
-@pytest.mark.parametrize("items", [[5], [{"x": 1}, ["a"]], [{"text": 7}]])
+@pytest.mark.parametrize("items", [[5], [{"x": 1}, ["a"]], [{"text": 7}], [None], [""], [{"text": " "}], ["", None]])
 async def test_items_that_are_all_of_a_wrong_shape_are_a_failure(
     stub: ModelStub, model: llm.ChatModel, items: list[Any]
 ) -> None:
@@ -106,9 +108,8 @@ async def test_items_that_are_all_of_a_wrong_shape_are_a_failure(
         await extracted(model, talk("hi"))
 
 
-@pytest.mark.parametrize("items", [[], [None], [""], [{"text": " "}]])
-async def test_nothing_to_remember_is_an_answer(stub: ModelStub, model: llm.ChatModel, items: list[Any]) -> None:
-    stub.default = says({"facts": items})
+async def test_nothing_to_remember_is_an_answer(stub: ModelStub, model: llm.ChatModel) -> None:
+    stub.default = says({"facts": []})
     assert await extracted(model, talk("hi")) == []
     assert len(stub.requests) == 1
 
@@ -310,7 +311,7 @@ async def test_without_a_speaker_the_model_is_not_asked(
 
 
 async def test_without_a_model_rules_find_the_facts() -> None:
-    found = await extract.facts(None, talk("My sister Ana lives in Porto. How are you?"), window_tokens=4000)
+    found = (await extract.facts(None, talk("My sister Ana lives in Porto. How are you?"), window_tokens=4000)).facts
     assert ["Porto" in item.text for item in found] == [True]
     assert found[0].sources[0].message_index == 0
 
@@ -325,3 +326,10 @@ def test_facts_survive_the_checkpoint() -> None:
     ]
     stored = json.loads(json.dumps(extract.to_json(found)))
     assert extract.from_json(stored) == found
+
+
+@pytest.mark.parametrize("texts", [None, {0: "a picture of tea"}])
+@pytest.mark.parametrize("facts", [[], [Fact("likes tea")]])
+def test_what_was_dropped_survives_the_checkpoint(facts: list[Fact], texts: dict[int, str] | None) -> None:
+    kept = checkpoint.Kept(texts, facts, dropped=3)
+    assert checkpoint.read(json.loads(json.dumps(checkpoint.rows(kept)))) == kept

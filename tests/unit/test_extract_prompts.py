@@ -134,7 +134,7 @@ async def test_what_messages_say_never_gets_among_the_orders() -> None:
     hostile = [text for text in INJECTIONS if text.strip()]
     with ModelStub(default=echo) as stub:
         model = llm.ChatModel(stub.url, "stub")
-        found = await extract.facts(model, talk(*hostile), window_tokens=1000)
+        found = (await extract.facts(model, talk(*hostile), window_tokens=1000)).facts
         await model.close()
     assert len(hostile) >= 50
     assert set(stub.prompts("system")) == {prompts.system(talk("hello"))}

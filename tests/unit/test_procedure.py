@@ -9,7 +9,7 @@ import pytest
 
 from app import errors
 from app.domain import procedure
-from app.domain.conversation import Conversation
+from app.domain.conversation import Conversation, Found
 from app.model import Message
 from tests import fakes
 
@@ -29,7 +29,7 @@ def step(action: str, result: str = "", error: str | None = None) -> dict[str, A
 
 
 async def record(llm: Any, conversation: Conversation, window_tokens: int = 4000) -> str:
-    (fact,) = await procedure.facts(llm, conversation, window_tokens=window_tokens)
+    (fact,) = (await procedure.facts(llm, conversation, window_tokens=window_tokens)).facts
     assert fact.role == "assistant"
     return fact.text
 
@@ -109,4 +109,4 @@ async def test_a_record_says_how_many_steps_it_leaves_out() -> None:
 
 
 async def test_a_run_that_says_nothing_is_no_memory() -> None:
-    assert await procedure.facts(None, run_of(" "), window_tokens=100) == []
+    assert await procedure.facts(None, run_of(" "), window_tokens=100) == Found([])

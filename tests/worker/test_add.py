@@ -165,6 +165,16 @@ async def test_a_model_is_asked_once_however_often_the_rest_fails(lab: Lab) -> N
     assert (await lab.event(accepted)).error is None
 
 
+async def test_an_event_tells_how_much_of_an_answer_was_of_no_use_whichever_attempt_read_it(lab: Lab) -> None:
+    rt = lab.runtime(llm=fakes.FakeLLM([{"facts": ["Likes tea", None, 5, {"x": 1}, ""]}]))
+    accepted = await lab.add(rt, "I like tea")
+    lab.embedder.failures = [errors.EmbedderUnavailable()]
+    assert isinstance(await add.process(rt, await lab.claim(rt)), attempt.RetryAt)
+    await lab.execute("UPDATE events SET next_at = clock_timestamp()")
+    assert await add.process(rt, await lab.claim(rt)) == attempt.Done(added=1)
+    assert (await lab.event(accepted)).metadata == {"facts": 1, "duplicates": 0, "dropped": 4}
+
+
 async def test_an_embedder_of_other_dimensions_fails_the_event_at_once(lab: Lab) -> None:
     rt = lab.runtime(llm=fakes.FakeLLM([facts("Likes tea")]))
     lab.embedder.dims = 48
