@@ -14,7 +14,7 @@ import uuid_utils.compat as uuids
 from app import errors
 from app.domain import announce, dedupe, drafts, parts, remember
 from app.domain.request import Request
-from app.model import Event, Message, Project, Status, WebhookEvent
+from app.model import Event, Memory, Message, Project, Status, WebhookEvent
 from app.runtime import Runtime
 from app.store import events, messages, scopes
 from app.store import memories as memory_store
@@ -38,11 +38,7 @@ async def store(
     DatabaseUnavailable.
     """
     kept, skipped = choose(request.messages, project.settings.stored_roles)
-    if len(kept) > (most := rt.settings.max_raw_messages):
-        raise errors.InvalidRequest(
-            f"messages has {len(kept)} to store; at most {most} are taken with infer: false, because the answer waits for"
-            " all of them (MEMORYD_MAX_RAW_MESSAGES). Send them in several requests."
-        )
+    _check_count(kept, most=rt.settings.max_raw_messages)
     now = datetime.now(UTC)  # for index terms of messages that name no time; rows get the database's
     said = stamped(kept, (request.timestamp or request.observation_at or now).astimezone(request.zone))
     async with rt.db.transaction(project.id) as conn:
@@ -82,24 +78,33 @@ async def store(
             return event
         await messages.insert_many(conn, project.id, scope.id, event.id, said)
         stored = await remember.store(rt, conn, project.id, prepared)
-        following = await announce.changed(
-            conn, project.id, WebhookEvent.MEMORY_ADD, stored, custom_categories=request.custom_categories
-        )
-        metadata: dict[str, Any] = {"facts": len(found), "duplicates": len(found) - len(stored)}
+        outcome: dict[str, Any] = {"facts": len(found), "duplicates": len(found) - len(stored)}
         if skipped:
-            metadata["skipped"] = skipped
-        results = remember.results(stored)
-        event = await _recorded(conn, project.id, event.id, results, metadata)
-        following += await announce.ingested(conn, project.id, event.id, request.owners, results)
+            outcome["skipped"] = skipped
+        event, following = await _told(conn, project.id, event.id, request, stored, outcome)
     await announce.ring(rt, following)
     return event
 
 
-async def _recorded(
-    conn: Conn, project_id: int, event_id: UUID, results: list[dict[str, Any]], metadata: dict[str, Any]
-) -> Event:
-    await events.record(conn, project_id, event_id, results, metadata)
-    return await events.get(conn, project_id, event_id)
+def _check_count(kept: Sequence[Message], *, most: int) -> None:
+    if len(kept) > most:
+        raise errors.InvalidRequest(
+            f"messages has {len(kept)} to store; at most {most} are taken with infer: false, because the answer waits for"
+            " all of them (MEMORYD_MAX_RAW_MESSAGES). Send them in several requests."
+        )
+
+
+async def _told(
+    conn: Conn, project_id: int, event_id: UUID, request: Request, stored: Sequence[Memory], outcome: Mapping[str, Any]
+) -> tuple[Event, list[UUID]]:
+    """Put down what came of the add, in its event and for whoever wants to hear of it; return the event, and what to ring."""
+    results = remember.results(stored)
+    following = await announce.changed(
+        conn, project_id, WebhookEvent.MEMORY_ADD, stored, custom_categories=request.custom_categories
+    )
+    await events.record(conn, project_id, event_id, results, outcome)
+    following += await announce.ingested(conn, project_id, event_id, request.owners, results)
+    return await events.get(conn, project_id, event_id), following
 
 
 def choose(said: Sequence[Message], roles: Sequence[str]) -> tuple[list[Message], list[Skipped]]:
