@@ -109,17 +109,8 @@ async def list_memories_v1(
 ) -> Reply:
     """List memories, newest first: an array, or with both page and page_size a page."""
     owners = {"user_id": user_id, "agent_id": agent_id, "app_id": app_id, "run_id": run_id}
-    named: dict[str, Any] = {name: value for name, value in owners.items() if value is not None}
-    if filters is not None:
-        named = (
-            {"AND": [named, selection.object_of("filters", filters)]}
-            if named
-            else selection.object_of("filters", filters)
-        )
-    if not named:
-        raise errors.OwnerRequired
     body = schemas.ListRequest.model_construct(
-        filters=named,
+        filters=_filters(owners, filters),
         metadata=None if metadata is None else selection.object_of("metadata", metadata),
         categories=_split(categories),
         keywords=keywords,
@@ -130,14 +121,24 @@ async def list_memories_v1(
     )
     paged = page is not None and page_size is not None
     size = page_size if page_size is not None else limit
-    envelope = await _page(
-        request, rt, caller, body, page=page, page_size=size, name="page_size" if page_size else "limit", paged=paged
-    )
+    name = "page_size" if page_size is not None else "limit"
+    envelope = await _page(request, rt, caller, body, page=page, page_size=size, name=name, paged=paged)
     if paged:
         return Reply(envelope)
     if output_format == V1_1 and enable_graph:
         return Reply({"results": envelope["results"], "relations": []})
     return Reply(envelope["results"])
+
+
+def _filters(owners: Mapping[str, str | None], more: str | None) -> dict[str, Any]:
+    """Return the filters of a query, in which owners and `filters` both count. Raises: InvalidRequest, OwnerRequired."""
+    named: dict[str, Any] = {name: value for name, value in owners.items() if value is not None}
+    if more is None and not named:
+        raise errors.OwnerRequired
+    if more is None:
+        return named
+    given = selection.object_of("filters", more)
+    return {"AND": [named, given]} if named else given
 
 
 @second_lists.post(
