@@ -12,19 +12,12 @@ import orjson
 import redis.exceptions
 from arq.connections import ArqRedis
 
-from app import errors, log
+from app import errors, redis_away
 
 RING = "ring"  #: name of the one function that the worker offers to ARQ
 QUEUE_NAME = "memoryd:bell"  #: sorted set in Redis; one per Redis database
 RING_LIMIT_S = 0.25  #: longest wait for Redis; a hung server must not slow a request down
-QUIET_S = 1.0  #: no further try for so long after a failure; the worker's sweep finds the event meanwhile
 WAITING_RINGS = 500  #: rings under way at the same time; more are dropped and counted
-COMPLAINT_S = 60.0  #: failures are logged once in so many seconds
-
-#: What a dead, hung, full or misbehaving Redis raises. RuntimeError: a connection that belongs to a closed loop.
-REDIS_ERRORS = (redis.exceptions.RedisError, OSError, TimeoutError, RuntimeError)
-
-_log = log.get(__name__)
 
 
 @runtime_checkable
@@ -55,16 +48,14 @@ class ArqQueue:
 
     def __init__(self, redis_url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._url = redis_url
-        self._clock = clock
         self._redis: ArqRedis | None = None
         self._rings: set[asyncio.Task[None]] = set()
-        self._quiet_until = 0.0
-        self._complain_at = 0.0
+        self._away = redis_away.Away("queue.unreachable", clock)  # the worker's sweep finds the events meanwhile
         self.failures = 0  #: rings that did not reach Redis since the start
 
     async def ring(self, event_id: uuid.UUID) -> None:
         """Put a hint for this event into Redis, in the background and for at most `RING_LIMIT_S`."""
-        if self._clock() < self._quiet_until or len(self._rings) >= WAITING_RINGS:
+        if self._away.lately or len(self._rings) >= WAITING_RINGS:
             self.failures += 1
             return
         task = asyncio.create_task(self._ring(event_id))
@@ -87,8 +78,9 @@ class ArqQueue:
     async def _ring(self, event_id: uuid.UUID) -> None:
         try:
             await asyncio.wait_for(self._enqueue(event_id), RING_LIMIT_S)
-        except REDIS_ERRORS as error:
-            self._failed(error)
+        except redis_away.ERRORS as error:
+            self.failures += 1
+            self._away.note(error, failures=self.failures)
 
     async def _enqueue(self, event_id: uuid.UUID) -> None:
         if self._redis is None:
@@ -96,14 +88,6 @@ class ArqQueue:
         # The id differs with every ring: ARQ ignores one that it already has.
         hint = f"{event_id}:{uuid.uuid4().hex[:8]}"
         await self._redis.enqueue_job(RING, str(event_id), _job_id=hint)
-
-    def _failed(self, error: BaseException) -> None:
-        now = self._clock()
-        self.failures += 1
-        self._quiet_until = now + QUIET_S
-        if now >= self._complain_at:
-            self._complain_at = now + COMPLAINT_S
-            _log.warning("queue.unreachable", error=f"{type(error).__name__}: {error}", failures=self.failures)
 
 
 def open_queue(redis_url: str | None) -> Queue:
@@ -137,10 +121,7 @@ def connect(redis_url: str, *, timeout_s: float) -> ArqRedis:
 
 async def close(connection: ArqRedis) -> None:
     """Close a client, whatever state its server is in."""
-    try:
-        await asyncio.wait_for(connection.aclose(), 2 * RING_LIMIT_S)
-    except REDIS_ERRORS as error:
-        _log.debug("queue.close_failed", error=type(error).__name__)
+    await redis_away.close(connection, limit_s=2 * RING_LIMIT_S)
 
 
 async def check(redis_url: str) -> str:
@@ -154,7 +135,7 @@ async def check(redis_url: str) -> str:
         info = await asyncio.wait_for(connection.info("server"), 3.0)
     except redis.exceptions.AuthenticationError as error:
         raise errors.SetupError("REDIS_URL: the server refuses the password.") from error
-    except REDIS_ERRORS as error:
+    except redis_away.ERRORS as error:
         raise errors.TryLater(
             "Redis does not answer; events are processed all the same, found by the sweep."
         ) from error

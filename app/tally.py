@@ -8,20 +8,13 @@ from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import redis.asyncio
-import redis.exceptions
 
-from app import log
+from app import redis_away
 
 PREFIX = "memoryd:tally:"  #: of the keys in Redis
 LIMIT_S = 0.05  #: longest wait for Redis; then this process's own count has to do
-QUIET_S = 1.0  #: no further try for so long after a failure
-COMPLAINT_S = 60.0  #: failures are logged once in so many seconds
+CLOSE_S = 1.0  #: longest wait for the end of the connections
 KEYS = 100_000  #: counters remembered at most in this process
-
-#: What a dead, hung, full or misbehaving Redis raises. RuntimeError: a connection that belongs to a closed loop.
-_REDIS_ERRORS = (redis.exceptions.RedisError, OSError, TimeoutError, RuntimeError)
-
-_log = log.get(__name__)
 
 
 @runtime_checkable
@@ -69,21 +62,19 @@ class RedisTally:
 
     def __init__(self, redis_url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._url = redis_url
-        self._clock = clock
         self._redis: Any = None
         self._local = LocalTally()
-        self._quiet_until = 0.0
-        self._complain_at = 0.0
+        self._away = redis_away.Away("tally.unreachable", clock)
 
     async def add(self, name: str, *, window_s: int, now: float) -> int:
         """Count one, here and in Redis, and return the greater of the two counts."""
         own = self._local.count(name, window_s=window_s, now=now)
-        if self._clock() < self._quiet_until:
+        if self._away.lately:
             return own
         try:
             shared = await asyncio.wait_for(self._add(f"{PREFIX}{name}:{int(now // window_s)}", window_s), LIMIT_S)
-        except _REDIS_ERRORS as error:
-            self._failed(error)
+        except redis_away.ERRORS as error:
+            self._away.note(error)
             return own
         return max(own, shared)
 
@@ -96,22 +87,11 @@ class RedisTally:
             count, _ = await both.incr(key).expire(key, 2 * window_s).execute()
         return int(count)
 
-    def _failed(self, error: BaseException) -> None:
-        now = self._clock()
-        self._quiet_until = now + QUIET_S
-        if now >= self._complain_at:
-            self._complain_at = now + COMPLAINT_S
-            _log.warning("tally.unreachable", error=f"{type(error).__name__}: {error}")
-
     async def close(self) -> None:
         """Close the connections. Safe to repeat."""
         connection, self._redis = self._redis, None
-        if connection is None:
-            return
-        try:
-            await asyncio.wait_for(connection.aclose(), QUIET_S)
-        except _REDIS_ERRORS as error:
-            _log.debug("tally.close_failed", error=type(error).__name__)
+        if connection is not None:
+            await redis_away.close(connection, limit_s=CLOSE_S)
 
 
 def open_tally(redis_url: str | None) -> Tally:

@@ -6,7 +6,7 @@ import asyncio
 
 from arq.worker import Worker, func
 
-from app import log, queue
+from app import log, queue, redis_away
 from worker import jobs
 from worker.pump import Pump
 
@@ -26,7 +26,7 @@ async def listen(redis_url: str, pump: Pump) -> None:
         started_at = loop.time()
         try:
             await _listen_once(redis_url, pump)
-        except queue.REDIS_ERRORS as error:
+        except redis_away.ERRORS as error:
             lasted = loop.time() - started_at
             if lasted > LONGEST_WAIT_S or wait_s == FIRST_WAIT_S:  # the first of a row of failures, not each
                 _log.warning("queue.lost", error=f"{type(error).__name__}: {error}")

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 import structlog
 
-from app import errors, queue
+from app import errors, queue, redis_away
 
 
 class Clock:
@@ -48,7 +48,7 @@ async def test_after_a_failure_the_bell_keeps_quiet_for_a_while() -> None:
     await bell.close()
     await bell.ring(uuid4())
     assert not bell.under_way
-    clock.now += queue.QUIET_S
+    clock.now += redis_away.QUIET_S
     await bell.ring(uuid4())
     assert bell.under_way
     await bell.close()
@@ -62,7 +62,7 @@ async def test_failures_are_logged_once_a_minute_and_without_the_password() -> N
         for _ in range(3):
             await bell.ring(uuid4())
             await bell.close()
-            clock.now += queue.COMPLAINT_S / 2
+            clock.now += redis_away.COMPLAINT_S / 2
     assert bell.failures == 3
     assert [line["failures"] for line in lines] == [1, 3]
     assert "secret-word" not in str(lines)
