@@ -172,8 +172,7 @@ def _role(claimed: Any, sources: Sequence[windows.Piece], conversation: Conversa
 
 
 def _clean(text: str) -> str:
-    """Return `text` on one line, without what no database or encoder takes, and not too long."""
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins pairs, replaces lone surrogates
+    """Return `text` on one line, without what no database takes, and not too long."""
     text = " ".join(text.replace("\0", "").split())
     if len(text) <= MAX_FACT_CHARS:
         return text

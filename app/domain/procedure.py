@@ -174,8 +174,7 @@ def _step(item: Any) -> str:
 def _clean(value: Any) -> str:
     if not isinstance(value, str):
         return ""
-    text = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
-    return prompts.shorten(text.strip(), MAX_STEP_CHARS)
+    return prompts.shorten(value.replace("\0", "").strip(), MAX_STEP_CHARS)
 
 
 def _shortened(text: str) -> str:

@@ -13,6 +13,10 @@ import json_repair
 _THOUGHTS = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>"))
 _STARTS = 1000  # brackets tried as the start of the value, so that an answer made of brackets costs little
 _ITEM_DEPTH = 2  # brackets open around an item of a list in the answer's object
+#: An escape in a JSON string: a pair of surrogates, half of one, or anything else.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(?P<half>u[dD][89a-fA-F][\da-fA-F]{2})|.)", re.DOTALL
+)
 _TYPES = {"array": list, "object": dict, "string": str}
 
 
@@ -28,13 +32,15 @@ class Reading:
 def read(content: str, schema: dict[str, Any], *, cut: bool = False) -> Reading:
     """Return the first complete value in `content` that fits `schema`, one with items before one without.
 
+    A value without items counts only if nothing is wrong with it: "nothing" must be an answer, not what is left of one.
     `cut`: the model says that its answer stops short. Thoughts are dropped before anything is looked for in them.
+    No text in a value has halves of surrogate pairs.
     """
-    text = content.strip()
+    text = _storable(content).strip()
     value = _parsed(text)  # first as it stands: a tag inside one of its strings is not a thought
-    if not fits(value, schema):
+    if not _answers(value, schema):
         said = _unfenced(without_thoughts(text))
-        value = _first(said, schema)
+        value = _first(said, schema, cut=cut)
         if value is None and not cut:
             value = _behind_an_open_thought(text, schema)
         text = said
@@ -61,6 +67,25 @@ def fits(value: Any, schema: dict[str, Any]) -> TypeGuard[dict[str, Any]]:
         name in value and isinstance(value[name], _TYPES.get(_type(schema, name), object))
         for name in schema.get("required", ())
     )
+
+
+def _answers(value: Any, schema: dict[str, Any]) -> TypeGuard[dict[str, Any]]:
+    return fits(value, schema) and not (_is_empty(value, schema) and _has_strange_keys(value, schema))
+
+
+def _is_empty(value: dict[str, Any], schema: dict[str, Any]) -> bool:
+    return not any(value[name] for name in schema.get("required") or value)
+
+
+def _has_strange_keys(value: dict[str, Any], schema: dict[str, Any]) -> bool:
+    """Return whether `value` says what it was not asked for, such as why it could not answer."""
+    return schema.get("additionalProperties") is False and not value.keys() <= schema.get("properties", {}).keys()
+
+
+def _storable(text: str) -> str:
+    """Return `text` without halves of surrogate pairs, which no database takes, also those that JSON writes as escapes."""
+    text = _ESCAPE.sub(lambda found: r"\ufffd" if found["half"] else found[0], text)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _type(schema: dict[str, Any], name: str) -> str:
@@ -103,7 +128,7 @@ def _behind_an_open_thought(text: str, schema: dict[str, Any]) -> Any:
     thought = text[max(openings) :].rstrip("`\n ")
     starts = [found.end() for found in re.finditer(r"\n[ \t]*(?=\{)", thought)]
     values = (_parsed(thought[start:]) for start in starts[: -_STARTS - 1 : -1])
-    return next((value for value in values if fits(value, schema)), None)
+    return next((value for value in values if fits(value, schema) and not _is_empty(value, schema)), None)
 
 
 def _unfenced(text: str) -> str:
@@ -114,17 +139,27 @@ def _unfenced(text: str) -> str:
     return body.rstrip().removesuffix("```").strip()
 
 
-def _first(text: str, schema: dict[str, Any]) -> Any:
+def _first(text: str, schema: dict[str, Any], *, cut: bool) -> Any:
     whole = _parsed(text)
+    if _answers(whole, schema):
+        return whole
     if isinstance(whole, list) and (wrapped := _wrapped(whole, schema)) is not None:
         return wrapped
-    fitting = [value for value in _objects(text, schema) if fits(value, schema)]
-    # "I answer like {…: []}" before the answer proper must not pass for "nothing to remember".
-    return next((value for value in fitting if any(value.values())), fitting[0] if fitting else None)
+    fitting = [(value, inside) for value, inside in _objects(text, schema) if fits(value, schema)]
+    full = next((value for value, _ in fitting if not _is_empty(value, schema)), None)
+    if full is not None:
+        return full
+    # "I answer like {…: []}" before the answer proper, or {…: []} within a report of a failure, must not pass for
+    # "nothing to remember".
+    if cut or _mentions(text, schema) > 1:
+        return None
+    return next((value for value, inside in fitting if not inside and _answers(value, schema)), None)
 
 
 def _wrapped(items: list[Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a bare list as the only list that the schema requires."""
+    """Return a bare list as the only list that the schema requires. Never an empty one: it does not say of what."""
+    if not items or any(fits(item, schema) for item in items):
+        return None
     match schema.get("required", ()):
         case [name] if _type(schema, name) == "array":
             return {name: items}
@@ -132,8 +167,10 @@ def _wrapped(items: list[Any], schema: dict[str, Any]) -> dict[str, Any] | None:
             return None
 
 
-def _objects(text: str, schema: dict[str, Any]) -> Iterator[Any]:
+def _objects(text: str, schema: dict[str, Any]) -> Iterator[tuple[Any, bool]]:
+    """Yield the objects in `text`, each with whether it is inside one that does not fit."""
     decoder = json.JSONDecoder()
+    around = 0  # where the outermost object so far ends
     at = text.find("{")
     for _ in range(_STARTS):
         if at < 0:
@@ -143,7 +180,8 @@ def _objects(text: str, schema: dict[str, Any]) -> Iterator[Any]:
         except (ValueError, RecursionError):  # ValueError: also a number of more digits than Python reads
             end = at + 1
         else:
-            yield value
+            yield value, at < around
+            around = max(around, end)
             # Look inside an object of another shape: some models wrap their answer.
             end = end if fits(value, schema) else at + 1
         at = text.find("{", end)
@@ -160,10 +198,20 @@ def _any_value(text: str) -> bool:
     return _parsed(text) is not None or next(_objects(text, {}), None) is not None
 
 
+def _named(name: str) -> re.Pattern[str]:
+    """Return what finds a property, in whatever quotes."""
+    return re.compile(rf"[\"']?\b{re.escape(name)}[\"']?\s*:")
+
+
+def _mentions(text: str, schema: dict[str, Any]) -> int:
+    """Return how often a required property is named at most."""
+    return max((len(_named(name).findall(text)) for name in schema.get("required", ())), default=0)
+
+
 def _beginning(text: str, schema: dict[str, Any]) -> int:
-    """Return where the object begins that names a required property, in whatever quotes; -1: nowhere."""
+    """Return where the object begins that names a required property; -1: nowhere."""
     for name in schema.get("required", ()):
-        if found := re.search(rf"[\"']?\b{re.escape(name)}[\"']?\s*:", text):
+        if found := _named(name).search(text):
             return text.rfind("{", 0, found.start())
     return -1
 
@@ -174,13 +222,13 @@ def _mended(text: str, schema: dict[str, Any]) -> Any:
         value: Any = json_repair.loads(text, skip_json_loads=True)
     except (ValueError, RecursionError):
         return None
-    return value if fits(value, schema) and any(value.values()) else None
+    return value if fits(value, schema) and not _is_empty(value, schema) else None
 
 
 def _leading_items(text: str, schema: dict[str, Any]) -> Any:
     """Return the object whose list `text` stops in, closed after the list's last complete item."""
     value = _parsed(f"{text}]}}")
-    return value if fits(value, schema) and any(value.values()) else None
+    return value if fits(value, schema) and not _is_empty(value, schema) else None
 
 
 def _end_of_last_item(text: str, start: int) -> tuple[int, bool]:

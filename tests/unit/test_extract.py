@@ -114,7 +114,9 @@ async def test_nothing_to_remember_is_an_answer(stub: ModelStub, model: llm.Chat
     assert len(stub.requests) == 1
 
 
-@pytest.mark.parametrize("content", ["", "nothing here", "null", "{}", '{"facts":null}', '{"facts":[', "<think>hm"])
+@pytest.mark.parametrize(
+    "content", ["", "nothing here", "null", "{}", "[]", "[null]", '{"facts":null}', '{"facts":[', "<think>hm"]
+)
 async def test_a_failure_is_never_an_empty_list(stub: ModelStub, model: llm.ChatModel, content: str) -> None:
     stub.default = says(content, reasoning_content='{"facts":["likes tea"]}')
     with pytest.raises(errors.ModelRefused):

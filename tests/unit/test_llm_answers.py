@@ -31,6 +31,7 @@ TEA = {"facts": ["likes tea"]}
         '{"result": {"facts":["likes tea"]}}',
         'I answer in the form {"facts":[]}. {"facts":["likes tea"]}',
         '["likes tea"]',
+        '[{"facts":["likes tea"]}]',
         '{"facts":["likes tea",]}',
         "{'facts': ['likes tea']}",
         '{facts: ["likes tea"]}',
@@ -85,8 +86,43 @@ def test_a_thought_that_was_cut_is_no_answer_wherever_it_stops() -> None:
     assert answers.read('<think>maybe\n{"facts":["wrong"]}', SCHEMA, cut=True) == answers.Reading(reason="empty")
 
 
-def test_a_truly_empty_list_is_whole() -> None:
-    assert answers.read('{"facts": []}', SCHEMA) == answers.Reading({"facts": []}, whole=True)
+@pytest.mark.parametrize(
+    "content",
+    ['{"facts": []}', '```json\n{"facts": []}\n```', 'Small talk, so: {"facts": []}', '<think>hm</think>{"facts":[]}'],
+)
+def test_a_truly_empty_list_is_whole(content: str) -> None:
+    assert answers.read(content, SCHEMA) == answers.Reading({"facts": []}, whole=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "cut", "reason"),
+    [
+        ("[]", False, "wrong_shape"),  # a list of what?
+        ("{'facts': [],}", False, "wrong_shape"),  # the damage may be what is missing
+        ('{"facts": [], "error": "too long"}', False, "wrong_shape"),
+        ('{"error": {"facts": []}}', False, "wrong_shape"),
+        ('{"facts": []} {"facts": ["likes te', False, "cut"),
+        ('I answer in the form {"facts": []}. Now for the', True, "cut"),
+        ('<think>if there is nothing:\n{"facts": []}', False, "empty"),
+    ],
+)
+def test_an_empty_list_is_no_answer_where_anything_is_wrong_with_it(content: str, cut: bool, reason: str) -> None:
+    schema = SCHEMA | {"additionalProperties": False}
+    assert answers.read(content, schema, cut=cut) == answers.Reading(reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r"tea \ud83c\udf75", "tea 🍵"),
+        (r"tea \ud83c", "tea \ufffd"),
+        (r"tea \udf75\ud83c", "tea \ufffd\ufffd"),
+        (r"C:\\ud83c", r"C:\ud83c"),
+        ("tea \ud83c", "tea \ufffd"),
+    ],
+)
+def test_halves_of_surrogate_pairs_never_get_through(written: str, read: str) -> None:
+    assert answers.read(f'{{"facts":["{written}"]}}', SCHEMA).value == {"facts": [read]}
 
 
 def test_a_tag_inside_a_string_is_not_a_thought() -> None:
