@@ -22,8 +22,9 @@ SETTINGS = 10  # newest messages of other roles that are shown
 NOTED_FACTS = 20  # newest facts of the same add that later windows are shown
 
 SECTIONS = ("application_setting", "earlier_messages", "stored_memories", "noted_facts", "new_messages")
+_TAGS = (*SECTIONS, "memories", "object_so_far")  # those of other prompts too
 #: What JSON leaves as it is and a model could take for structure: a section's tag, line ends of other alphabets.
-_FORGED = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(SECTIONS)}))|[\x7f-\x9f\u2028\u2029]", re.IGNORECASE)
+_FORGED = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(_TAGS)}))|[\x7f-\x9f\u2028\u2029]", re.IGNORECASE)
 
 _TASK = """\
 You read a recorded conversation and write down the facts in it that are worth remembering for a long time. Each fact is
@@ -184,12 +185,18 @@ def _stamp(at: datetime) -> str:
 
 
 def section(name: str, lines: Iterable[dict[str, Any]]) -> str:
-    """Return lines of data between tags."""
-    body = "\n".join(map(_json_line, lines)) or "(none)"
+    """Return lines of data between tags; `name`: one of `_TAGS`, which no line can forge."""
+    return tagged(name, map(json_line, lines))
+
+
+def tagged(name: str, lines: Iterable[str]) -> str:
+    """Return a section of lines that `json_line` has written."""
+    assert name in _TAGS, name
+    body = "\n".join(lines) or "(none)"
     return f"<{name}>\n{body}\n</{name}>"
 
 
-def _json_line(line: dict[str, Any]) -> str:
+def json_line(line: dict[str, Any]) -> str:
     """Write one line of data. No text in it can start a line, or open or close a section, so it cannot forge structure."""
     text = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace").decode()
     return _FORGED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.domain import fill, json_schema, rank, search
+from app.domain import fill, json_schema, prompts, rank, search
 from app.model import Caller, FilterNode, Memory, Project, State
 from app.providers import tokens
 from app.runtime import Runtime
@@ -159,7 +158,7 @@ async def _valid(rt: Runtime, schema: dict[str, Any], system: str, user: str) ->
         wrong = await asyncio.to_thread(_problems, schema, value)
         if not wrong:
             return value
-        last = json.dumps(value, ensure_ascii=False)[:SHOWN_CHARS]
+        last = prompts.json_line(value)[:SHOWN_CHARS]
         reasons = "\n".join(f"- {reason}" for reason in wrong)
         user = f"{user}\n\nYour last answer does not fit the schema:\n{last}\n{reasons}\nAnswer again."
     raise errors.ShapeUnfilled(f"The language model's object does not fit the schema: {wrong[0]}.")
@@ -188,15 +187,10 @@ def windows(memories: Sequence[Memory], window_tokens: int) -> list[list[str]]:
 
 
 def _line(memory: Memory) -> str:
-    text = memory.text if len(memory.text) <= SHOWN_CHARS else f"{memory.text[:SHOWN_CHARS]}…"
     when = (memory.happened_from or memory.created_at).date().isoformat()
-    # No text can open or close a section: JSON keeps it on its line, and its brackets are written as numbers.
-    return json.dumps({"date": when, "memory": text}, ensure_ascii=False).replace("<", "\\u003c")
+    return prompts.json_line({"date": when, "memory": prompts.shorten(memory.text, SHOWN_CHARS)})
 
 
 def _shown(window: Sequence[str], so_far: dict[str, Any] | None) -> str:
-    before = ""
-    if so_far is not None:
-        known = json.dumps(so_far, ensure_ascii=False).replace("<", "\\u003c")
-        before = f"<object_so_far>\n{known}\n</object_so_far>\n\n"
-    return f"{before}<memories>\n" + "\n".join(window) + "\n</memories>"
+    memories = prompts.tagged("memories", window)
+    return memories if so_far is None else f"{prompts.section('object_so_far', [so_far])}\n\n{memories}"
