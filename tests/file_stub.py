@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal
+
+from tests.loopback import Loopback, QuietHandler
 
 
 @dataclass(frozen=True)
@@ -21,37 +20,17 @@ class Served:
     fault: Literal["drip", "endless", "hang"] | None = None  # a byte at a time; without an end; never
 
 
-class FileStub:
+class FileStub(Loopback):
     """Answers `GET` by path, and in turn where a path has several answers, the last for ever. A context manager."""
 
     def __init__(self, **files: Served | list[Served]) -> None:
         self.files = {name: deque(given if isinstance(given, list) else [given]) for name, given in files.items()}
         self.requests: list[tuple[str, str, dict[str, str]]] = []  # method, path, headers in lower case
-        self._stopped = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-
-    @property
-    def port(self) -> int:
-        """Port on 127.0.0.1."""
-        return int(self._server.server_address[1])
+        super().__init__()
 
     def url(self, name: str, *, host: str = "127.0.0.1") -> str:
         """Address of a file."""
         return f"http://{host}:{self.port}/{name}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stopped.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
 
     def _served(self, name: str) -> Served:
         answers = self.files.get(name)
@@ -59,17 +38,15 @@ class FileStub:
             return Served(b"not here", status=404)
         return answers.popleft() if len(answers) > 1 else answers[0]
 
-    def _handler(stub) -> type[BaseHTTPRequestHandler]:  # `self` is the request in here
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+    def handler(stub) -> type[QuietHandler]:  # `self` is the request in here
+        class Handler(QuietHandler):
             def do_GET(self) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 stub.requests.append((self.command, self.path, headers))
                 served = stub._served(self.path.lstrip("/").partition("?")[0])
                 self.close_connection = True
                 if served.fault == "hang":
-                    stub._stopped.wait()
+                    stub.stopped.wait()
                     return
                 length = len(served.body) if served.fault is None else 10**12
                 self.send_response(served.status)
@@ -85,12 +62,9 @@ class FileStub:
                 pause_s, part = (0.01, b" ") if served.fault == "drip" else (0.0, b" " * 65536)
                 try:
                     self.wfile.write(served.body)
-                    while served.fault and not stub._stopped.wait(pause_s):
+                    while served.fault and not stub.stopped.wait(pause_s):
                         self.wfile.write(part)
                 except OSError:
                     return  # the client has had enough
-
-            def log_message(self, *args: Any) -> None:
-                """Say nothing."""
 
         return Handler

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Literal, Self
+
+from tests.loopback import Loopback, QuietHandler
 
 Fault = Literal["hang", "drip", "drop"]  # never answers; answers a byte at a time, for ever; closes the connection
 
@@ -40,7 +39,7 @@ def fails(status: int, message: str = "no", **headers: str) -> Reply:
 Script = Reply | Callable[[dict[str, Any]], Reply]
 
 
-class ModelStub:
+class ModelStub(Loopback):
     """Answers `POST /v1/chat/completions` from a script, then with `default`. Use as a context manager."""
 
     def __init__(self, *script: Script, default: Script | None = None) -> None:
@@ -51,15 +50,12 @@ class ModelStub:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
-        self._stopped = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        super().__init__()
 
     @property
     def url(self) -> str:
         """Base URL, as a setting would have it."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
 
     def prompts(self, role: str = "user") -> list[str]:
         """The first message of `role` in each request."""
@@ -70,18 +66,6 @@ class ModelStub:
         self.script.extend(script)
         return self
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stopped.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
-
     def _reply(self, asked: dict[str, Any]) -> Reply:
         for key, words in self.refused.items():
             if key in asked or asked.get("response_format", {}).get("type") == key:
@@ -91,10 +75,8 @@ class ModelStub:
             return fails(500, "the script has ended")
         return step if isinstance(step, Reply) else step(asked)
 
-    def _handler(stub) -> type[BaseHTTPRequestHandler]:  # `self` is the request in here
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+    def handler(stub) -> type[QuietHandler]:  # `self` is the request in here
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 asked = json.loads(body)
@@ -104,7 +86,7 @@ class ModelStub:
                 reply = stub._reply(asked)
                 self.close_connection = True
                 if reply.fault == "hang":
-                    stub._stopped.wait()
+                    stub.stopped.wait()
                 elif reply.fault == "drip":
                     self._send(reply, [b" "], length=10**9)
                     self._drip()
@@ -123,12 +105,9 @@ class ModelStub:
 
             def _drip(self) -> None:
                 try:
-                    while not stub._stopped.wait(0.01):
+                    while not stub.stopped.wait(0.01):
                         self.wfile.write(b" ")
                 except OSError:
                     return  # the client has had enough
-
-            def log_message(self, *args: Any) -> None:
-                """Say nothing."""
 
         return Handler

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from standardwebhooks import Webhook
+
+from tests.loopback import Loopback, QuietHandler
 
 
 @dataclass(frozen=True)
@@ -51,36 +50,21 @@ class Received:
         Webhook(secret).verify(self.body, self.headers)
 
 
-class Receiver:
+class Receiver(Loopback):
     """Answers the requests of each path in turn, the last answer for ever; 200 where nothing is said. A context manager."""
 
     def __init__(self, **replies: Reply | list[Reply]) -> None:
         self.replies = {name: deque(given if isinstance(given, list) else [given]) for name, given in replies.items()}
         self.requests: list[Received] = []
-        self.released = threading.Event()  # ends every hanging answer
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        super().__init__()
 
     def url(self, name: str = "hook", *, host: str = "127.0.0.1") -> str:
         """Address of a path."""
-        return f"http://{host}:{self._server.server_address[1]}/{name}"
+        return f"http://{host}:{self.port}/{name}"
 
     def at(self, name: str = "hook") -> list[Received]:
         """Requests to a path, in order."""
         return [request for request in self.requests if request.path == f"/{name}"]
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.released.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
 
     def _reply(self, name: str) -> Reply:
         replies = self.replies.get(name)
@@ -88,10 +72,8 @@ class Receiver:
             return Reply()
         return replies.popleft() if len(replies) > 1 else replies[0]
 
-    def _handler(receiver) -> type[BaseHTTPRequestHandler]:  # `self` is the request in here
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+    def handler(receiver) -> type[QuietHandler]:  # `self` is the request in here
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 headers = {name.lower(): value for name, value in self.headers.items()}
@@ -99,7 +81,7 @@ class Receiver:
                 reply = receiver._reply(self.path.lstrip("/"))
                 self.close_connection = True
                 if reply.hangs:
-                    receiver.released.wait()
+                    receiver.stopped.wait()
                     return
                 try:
                     self.send_response(reply.status)
@@ -111,8 +93,5 @@ class Receiver:
                     return  # the client has read enough
 
             do_GET = do_POST
-
-            def log_message(self, *args: Any) -> None:
-                """Say nothing."""
 
         return Handler
