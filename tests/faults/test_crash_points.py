@@ -101,6 +101,31 @@ def test_stops_in_a_row_cost_no_attempt_and_no_request(patient: World) -> None:
     assert spent == [], "\n".join(log)
 
 
+def test_stops_in_the_middle_of_a_job_cost_no_attempt(patient: World) -> None:
+    """More of them than a job has attempts, by SIGTERM."""
+    world, history = patient, History(patient)
+    thinking, go = threading.Event(), threading.Event()
+
+    def slow(_asked: object) -> None:
+        thinking.set()
+        go.wait(60)
+
+    world.brain.chat = slow
+    world.workers[1].end()
+    ack = history.add(0)
+    assert ack is not None
+    for _ in range(6):
+        assert thinking.wait(30)
+        assert world.workers[0].end() == 0
+        row = world.rows("SELECT status, attempts FROM events WHERE id = $1::text::uuid", ack.event_id)
+        assert row == [{"status": "PENDING", "attempts": 0}]
+        thinking.clear()
+        world.workers[0].start()
+    world.brain.behave()
+    go.set()
+    history.check()
+
+
 @pytest.fixture
 def fragile(server_folder: Path) -> Iterator[World]:
     """A world in which little is tried again."""

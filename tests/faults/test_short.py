@@ -35,6 +35,24 @@ def test_workers_that_are_killed_and_frozen_at_work_lose_and_double_nothing(worl
     history.check()
 
 
+@pytest.mark.parametrize("way", ["end", pytest.param("kill", marks=pytest.mark.long)])
+def test_without_a_worker_readiness_says_so_and_what_waits_ends_with_the_next(
+    world: World, history: History, way: str
+) -> None:
+    for worker in world.workers:
+        getattr(worker, way)()
+    history.adds(range(3))
+
+    def said() -> bool:
+        ready = world.ready()
+        return ready["status"] == "degraded" and ready["workers"] == 0 and ready["oldest_pending_s"] is not None
+
+    eventually(said, within_s=60)
+    world.workers[0].start()
+    history.check(within_s=60)
+    assert eventually(lambda: world.ready()["workers"]) == 1
+
+
 def test_without_redis_adds_are_accepted_quickly_and_end(world: World, history: History) -> None:
     """Hung, then gone, then back and empty."""
     with world.frozen(world.valkey):

@@ -155,6 +155,25 @@ async def test_an_event_of_a_dead_worker_is_run_again(fresh_lab: Lab) -> None:
     assert (event.status, event.attempts, len(await fresh_lab.memories())) == (Status.SUCCEEDED, 2, 1)
 
 
+async def test_a_lost_event_waits_for_its_own_lease_and_for_no_long_one(fresh_lab: Lab) -> None:
+    class Slow(Gate):
+        async def complete_json(self, system: str, user: str, **options: Any) -> Any:
+            return await super().complete_json(system, user, **options) if "long" in user else facts("Likes tea")
+
+    gate = Slow()
+    rt = fresh_lab.runtime(llm=gate, lease_s=0.5, worker_slots=2)
+    lost = await fresh_lab.add(rt, "I like tea")
+    await fresh_lab.claim(rt)  # and nobody ever comes back to it
+    long = await fresh_lab.add(rt, "a long story", owners=Owners(user_id="bob"))
+    async with working(rt):
+        await gate.held(1)
+        await eventually(lambda: fresh_lab.is_done(lost))
+        assert (gate.waiting, (await fresh_lab.event(long)).status) == (1, Status.RUNNING)
+        gate.open.set()
+        await eventually(lambda: fresh_lab.is_done(long))
+    assert [(await fresh_lab.event(item)).attempts for item in (lost, long)] == [2, 1]
+
+
 # Stopping
 
 
