@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,18 +13,7 @@ from app.domain import lexemes
 from app.domain import question as questions
 from app.domain.question import Question
 
-# Weights of the weighted sum, whose largest part, the cosine, counts 1. Chosen by bench/retrieval.py, where the result is
-# flat around them; a weighted sum of scores beat reciprocal rank fusion by two points of recall at 10.
-KEYWORD = 0.45
-KEYWORD_LOOKUP = 1.1  #: instead, for words that are no question and that one text holds nearly all of: they decide
 COVERED = 0.9  #: coverage that means nearly all
-BEFORE = 0.2  #: share of a hit's score that the memory before it gets: the question before an answer
-SESSION = 0.4  #: share of its session's three best that each memory gets
-SPEAKER = 0.45  #: said by the one whom the question names or points at
-WINDOW = 0.3  #: from a time that the question names
-TIME_CUE = 0.1  #: tells a time, and the question asks for one
-RARE_ENTITY = 0.1  #: linked to a named thing of the question that few memories are linked to
-
 SESSION_GAP = timedelta(hours=2)  #: a longer silence ends a session
 #: People talk of a day on that day and in the days after it.
 WINDOW_SLACK = (timedelta(days=1), timedelta(days=10))
@@ -65,27 +54,81 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
+class Weights:
+    """What each part of the ranking counts; the best cosine counts 1.
+
+    Chosen by `python -m bench.ablation`, where the result is flat around them; a weighted sum of scores beat reciprocal
+    rank fusion by two points of recall at 10.
+    """
+
+    semantic: float = 1.0
+    keyword: float = 0.45
+    keyword_lookup: float = (
+        1.1  # instead, for words that are no question and that one text holds nearly all of: they decide
+    )
+    before: float = 0.2  # share of a hit's score that the memory before it gets: the question before an answer
+    session: float = 0.4  # share of its session's three best that each memory gets
+    speaker: float = 0.45  # said by the one whom the question names or points at
+    window: float = 0.3  # from a time that the question names
+    time_cue: float = 0.1  # tells a time, and the question asks for one
+    entity: float = 0.1  # linked to a named thing of the question that few memories are linked to
+
+
+WEIGHTS = Weights()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What each part of the ranking gave one memory. Comparable within one query only."""
+
+    semantic: float = 0.0  # its cosine against the best of the pool
+    keyword: float = 0.0  # its BM25 against the best of the pool
+    before: float = 0.0  # the memory just after it is a hit
+    session: float = 0.0  # others of its session are hits
+    speaker: float = 0.0
+    window: float = 0.0
+    time_cue: float = 0.0
+    entity: float = 0.0
+
+    @property
+    def own(self) -> float:
+        """What the two arms gave."""
+        return self.semantic + self.keyword
+
+    @property
+    def total(self) -> float:
+        """The weighted sum. Rounded, so that equal memories stay equal."""
+        structure = self.before + self.session
+        return round(self.own + structure + self.speaker + self.window + self.time_cue + self.entity, 9)
+
+
+@dataclass(frozen=True, slots=True)
 class Ranked:
     """A candidate with its place in the order."""
 
     candidate: Candidate
-    fused: float  # weighted sum; comparable within one query only
+    parts: Parts
     score: float  # 0..1, comparable between queries; falls with the weighted sum
 
+    @property
+    def fused(self) -> float:
+        """The weighted sum of all parts; comparable within one query only."""
+        return self.parts.total
 
-def order(pool: Pool, model: Model, *, limit: int | None = None) -> list[Ranked]:
+
+def order(pool: Pool, model: Model, *, limit: int | None = None, weights: Weights = WEIGHTS) -> list[Ranked]:
     """Return the best `limit` candidates (None: all), best first; equal ones newest first, then by id."""
     cosine, coverage = best(pool)
-    fused = fuse(pool.question, pool.candidates, spread=model.spread, coverage=coverage)
+    parts = fuse(pool.question, pool.candidates, spread=model.spread, coverage=coverage, weights=weights)
     ranked = sorted(
-        zip(fused, pool.candidates, strict=True),
-        key=lambda pair: (-pair[0], -pair[1].created_at.timestamp(), pair[1].id),
+        zip(parts, pool.candidates, strict=True),
+        key=lambda pair: (-pair[0].total, -pair[1].created_at.timestamp(), pair[1].id),
     )[:limit]
     if not ranked:
         return []
     answerable = model.answerable(cosine, coverage)
-    top = ranked[0][0]
-    return [Ranked(candidate, value, answerable * math.exp(-DECAY * (top - value))) for value, candidate in ranked]
+    top = ranked[0][0].total
+    return [Ranked(candidate, part, answerable * math.exp(-DECAY * (top - part.total))) for part, candidate in ranked]
 
 
 def best(pool: Pool) -> tuple[float, float]:
@@ -101,41 +144,66 @@ def best(pool: Pool) -> tuple[float, float]:
     return cosine, max(held, default=0.0) / total if total else 0.0
 
 
-def fuse(question: Question, candidates: Sequence[Candidate], *, spread: float, coverage: float) -> list[float]:
-    """Return the weighted sum of each candidate, in their order. Rounded, so that equal candidates stay equal.
+def fuse(
+    question: Question,
+    candidates: Sequence[Candidate],
+    *,
+    spread: float,
+    coverage: float,
+    weights: Weights = WEIGHTS,
+) -> list[Parts]:
+    """Return what each part of the ranking gives each candidate, in their order.
 
     `coverage`: the largest of the pool. `spread`: as in Model.
     """
     sessions = _sessions(candidates)
+    semantic = [weights.semantic * near for near in _nearness(candidates, spread)]
     looked_up = question.looks_up and coverage >= COVERED
-    own = _own(candidates, spread, KEYWORD_LOOKUP if looked_up else KEYWORD)
-    lifted = _lift_before(candidates, own, sessions)
-    session = _session_means(sessions, lifted)
-    extra = _bonuses(question, candidates)
-    return [round(part + SESSION * mean + bonus, 9) for part, mean, bonus in zip(lifted, session, extra, strict=True)]
-
-
-def _own(candidates: Sequence[Candidate], spread: float, keyword: float) -> list[float]:
-    """Cosine, 1 for the best, and BM25 against the best of the pool with the weight `keyword`."""
-    cosines = [c.cosine for c in candidates if c.cosine is not None]
-    top = max(cosines, default=0.0)
-    width = max(top - min(cosines, default=0.0), spread)
-    best_bm25 = max((c.bm25 for c in candidates), default=0.0)
+    words = weights.keyword_lookup if looked_up else weights.keyword
+    keyword = [words * share for share in _word_shares(candidates)]
+    own = [near + share for near, share in zip(semantic, keyword, strict=True)]
+    before = [weights.before * after for after in _after(candidates, own, sessions)]
+    lifted = [score + lift for score, lift in zip(own, before, strict=True)]
+    means = _session_means(sessions, lifted)
+    points_at = _pointed_at(question, candidates)
     return [
-        (0.0 if c.cosine is None else 1 - (top - c.cosine) / width)
-        + (keyword * (c.bm25 / best_bm25) if best_bm25 > 0 else 0.0)
-        for c in candidates
+        Parts(
+            semantic=semantic[index],
+            keyword=keyword[index],
+            before=before[index],
+            session=weights.session * means[index],
+            speaker=weights.speaker * points_at(candidate),
+            window=weights.window * _in_window(question, candidate),
+            time_cue=weights.time_cue * (question.asks_when and questions.tells_time(candidate.text)),
+            entity=weights.entity * (candidate.entity if 0 < candidate.links <= RARE_LINKS else 0.0),
+        )
+        for index, candidate in enumerate(candidates)
     ]
 
 
-def _lift_before(candidates: Sequence[Candidate], own: Sequence[float], sessions: Sequence[int]) -> list[float]:
-    lifted = list(own)
+def _nearness(candidates: Sequence[Candidate], spread: float) -> list[float]:
+    """The cosine against those of the pool, 1 for the best; 0 for a memory without a vector."""
+    cosines = [c.cosine for c in candidates if c.cosine is not None]
+    top = max(cosines, default=0.0)
+    width = max(top - min(cosines, default=0.0), spread)
+    return [0.0 if c.cosine is None else 1 - (top - c.cosine) / width for c in candidates]
+
+
+def _word_shares(candidates: Sequence[Candidate]) -> list[float]:
+    """BM25 against the best of the pool."""
+    top = max((c.bm25 for c in candidates), default=0.0)
+    return [c.bm25 / top if top > 0 else 0.0 for c in candidates]
+
+
+def _after(candidates: Sequence[Candidate], own: Sequence[float], sessions: Sequence[int]) -> list[float]:
+    """What the memories just after each in its session have of their own."""
+    after = [0.0] * len(candidates)
     place = {candidate.id: index for index, candidate in enumerate(candidates)}
     for index, candidate in enumerate(candidates):
         before = place.get(candidate.follows) if candidate.follows else None
         if before is not None and sessions[before] == sessions[index]:
-            lifted[before] += BEFORE * own[index]
-    return lifted
+            after[before] += own[index]
+    return after
 
 
 def _session_means(sessions: Sequence[int], values: Sequence[float]) -> list[float]:
@@ -159,17 +227,13 @@ def _sessions(candidates: Sequence[Candidate]) -> list[int]:
     return numbers
 
 
-def _bonuses(question: Question, candidates: Sequence[Candidate]) -> list[float]:
+def _pointed_at(question: Question, candidates: Sequence[Candidate]) -> Callable[[Candidate], bool]:
+    """Whether a candidate was said by the one whom the question names, or else by the role that it points at."""
     actor = questions.named_actor(question, {c.actor for c in candidates if c.actor})
-    roles = {c.role for c in candidates}
-    role = question.role if actor is None and {"user", "assistant"} <= roles else None
-    return [
-        SPEAKER * (c.actor == actor if actor else role is not None and c.role == role)
-        + WINDOW * _in_window(question, c)
-        + TIME_CUE * (question.asks_when and questions.tells_time(c.text))
-        + RARE_ENTITY * (c.entity if 0 < c.links <= RARE_LINKS else 0.0)
-        for c in candidates
-    ]
+    if actor is not None:
+        return lambda candidate: candidate.actor == actor
+    role = question.role if {"user", "assistant"} <= {c.role for c in candidates} else None
+    return lambda candidate: role is not None and candidate.role == role
 
 
 def _in_window(question: Question, candidate: Candidate) -> bool:
