@@ -8,7 +8,7 @@ import signal
 from app import log
 from app.config import Settings
 from app.runtime import Runtime, open_runtime
-from worker import bell
+from worker import bell, indexer
 from worker.deliveries import Courier
 from worker.pump import Pump
 from worker.slots import CANCEL_S
@@ -44,6 +44,7 @@ async def serve(rt: Runtime, stop: asyncio.Event, hurry: asyncio.Event | None = 
     pump.on_wake = courier.wake  # whatever is rung for, and whatever ends, may have changed something to tell
     looking = [asyncio.create_task(slots.run()) for slots in (pump, courier)]
     around = [asyncio.create_task(slots.tend()) for slots in (pump, courier)]
+    around.append(asyncio.create_task(indexer.run(rt)))
     url = rt.settings.redis_url
     if url is not None:
         around.append(asyncio.create_task(bell.listen(url.get_secret_value(), pump)))

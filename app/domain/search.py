@@ -14,7 +14,7 @@ from app.domain import question as questions
 from app.domain.question import Question
 from app.model import Caller, FilterNode, Hit, Memory, Vector
 from app.runtime import Runtime
-from app.store import lifecycle, scopes
+from app.store import lifecycle, near, scopes
 from app.store import memories as memory_store
 from app.store import search as arms
 from app.store.db import Conn
@@ -166,7 +166,7 @@ async def _ask(conn: Conn, project_id: int, trail: Trail, vector: Vector, *, mod
     question, limit = trail.question, trail.query.arm_limit
     where = (conn, project_id, trail.scope_ids, trail.query.node)
     with trail.timed("semantic"):
-        trail.semantic = await arms.semantic(*where, vector, model=model, limit=limit)
+        trail.semantic = await near.semantic(*where, vector, model=model, limit=limit, count=trail.count)
     with trail.timed("entity"):
         trail.entity = await arms.by_entity(*where, question.norms, limit=limit)
     linked = {row[0]: row[1:] for row in trail.entity}

@@ -65,11 +65,19 @@ class _Pooled(asyncpg.Connection):  # type: ignore[misc]  # the driver has no ty
 class Database:
     """A pool of connections. Open one per process with `open`."""
 
-    def __init__(self, pool: Any, wall: walls.Standing, *, pinned: bool) -> None:
+    concurrent = True  #: whether several tasks can use it at the same time
+
+    def __init__(self, dsn: str, pool: Any, wall: walls.Standing, *, pinned: bool) -> None:
         """`pinned`: a connection of ours is one session of the server; False behind a pooler that shares sessions."""
+        self._dsn = dsn
         self._pool = pool
         self._pinned = pinned
         self.wall = wall  #: how the second wall between tenants stood when the database was opened
+
+    @property
+    def walled(self) -> bool:
+        """Whether connections act as roles that see one project only."""
+        return self.wall.raised
 
     @classmethod
     async def open(cls, dsn: str, *, pool_size: int, statement_cache: int, wait_s: float = 30.0) -> Database:
@@ -97,7 +105,7 @@ class Database:
             **_session(statement_cache, role=walls.APP if wall.raised else None),
         )
         with translated():
-            return cls(await pool, wall, pinned=statement_cache > 0)
+            return cls(dsn, await pool, wall, pinned=statement_cache > 0)
 
     async def close(self) -> None:
         """Close the pool once its connections have come back; after five seconds they are cut off. Safe to repeat."""
@@ -137,15 +145,36 @@ class Database:
                 async with conn.transaction():
                     yield conn
 
+    @asynccontextmanager
+    async def apart(self) -> AsyncIterator[Conn]:
+        """Lend a connection of its own, outside the pool, with no limit of time, as the user that memoryd connects as.
+
+        For what the tables' owner alone may do: building and dropping indexes. Raises: DatabaseUnavailable.
+        """
+        conn = await connect(self._dsn)
+        try:
+            with translated():
+                yield conn
+        finally:
+            conn.terminate()  # at once: one that was cancelled may still be busy
+
 
 class _Lent(Database):
     """A database of one connection, whose transactions are savepoints of the one that is open on it."""
 
-    def __init__(self, conn: Conn) -> None:
+    concurrent = False
+
+    def __init__(self, conn: Conn, *, walled: bool) -> None:
         self._conn = conn
+        self._walled = walled
         self._free = asyncio.Lock()
         self._holder: asyncio.Task[Any] | None = None
         self._acts_for: int | None = None
+
+    @property
+    def walled(self) -> bool:
+        """As of the database that the connection is of."""
+        return self._walled
 
     async def close(self) -> None:
         """Leave the connection to whoever lent it."""
@@ -173,19 +202,23 @@ class _Lent(Database):
         try:
             with translated():
                 async with self._conn.transaction():
-                    await walls.act(self._conn, project_id, local=True)
+                    await self._act(project_id)
                     yield
-                    await walls.act(self._conn, before, local=True)
+                    await self._act(before)
         finally:
             self._acts_for = before
 
+    async def _act(self, project_id: int | None) -> None:
+        if self._walled:
+            await walls.act(self._conn, project_id, local=True)
 
-def lend(conn: Conn) -> Database:
-    """Return a Database that uses `conn`, which has a transaction open; for tests that are rolled back.
 
-    Between its transactions the connection does work over all projects.
+def lend(conn: Conn, *, walled: bool = True) -> Database:
+    """Return a Database that uses `conn`, which has a transaction open: whoever opened it decides what becomes of all.
+
+    Between its transactions the connection does work over all projects. `walled`: as of the database that `conn` is of.
     """
-    return _Lent(conn)
+    return _Lent(conn, walled=walled)
 
 
 async def connect(dsn: str, *, wait_s: float = 0.0, statement_cache: int = 0) -> Conn:

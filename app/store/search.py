@@ -17,7 +17,7 @@ from app.store.db import Conn
 #: The best rows of an arm are taken without the filter, this many times as many as are wanted, and filtered then: most
 #: filters keep nearly all rows of their scopes, and so the table of texts is touched for a few hundred rows only. Where a
 #: filter leaves too few, the arm runs once more over everything; the answer is exact either way.
-_WIDE = 3
+WIDE = 3
 
 #: Stands in the statements where the compiled filter goes, so that they prepare as they are.
 _ANY = "TRUE /* filter */"
@@ -25,7 +25,8 @@ _ANY = "TRUE /* filter */"
 _SHOWN_CHARS = 2000  # of a text, for the ranking's own reading
 
 
-def _filtered(statement: str, node: FilterNode, *, first: int) -> tuple[str, list[object]]:
+def filtered(statement: str, node: FilterNode, *, first: int) -> tuple[str, list[object]]:
+    """Return the statement with the filter in its place, whose arguments are numbered from `first`, and these."""
     compiled = filters.compile_memories(node, first=first)
     return statement.replace(_ANY, compiled.sql), compiled.args
 
@@ -85,10 +86,10 @@ async def semantic(
 
     Only vectors of `model` are compared. `node`: which memories of the scopes count.
     """
-    statement, args = _filtered(_SEMANTIC, node, first=7)
+    statement, args = filtered(_SEMANTIC, node, first=7)
     fixed = (project_id, list(scope_ids), model, HalfVector(embedding))
-    rows = await conn.fetch(statement, *fixed, _WIDE * limit, limit, *args)
-    if _cut_short(rows, limit):
+    rows = await conn.fetch(statement, *fixed, WIDE * limit, limit, *args)
+    if cut_short(rows, limit):
         rows = await conn.fetch(statement, *fixed, None, limit, *args)
     return [(row["memory_id"], row["score"]) for row in rows]
 
@@ -143,10 +144,10 @@ async def lexical(
     """
     if not terms:
         return []
-    statement, args = _filtered(_LEXICAL, node, first=7)
+    statement, args = filtered(_LEXICAL, node, first=7)
     fixed = (project_id, list(scope_ids), list(dict.fromkeys(terms)))
-    rows = await conn.fetch(statement, *fixed, _WIDE * limit, limit, list(also), *args)
-    if _cut_short(rows, limit):
+    rows = await conn.fetch(statement, *fixed, WIDE * limit, limit, list(also), *args)
+    if cut_short(rows, limit):
         rows = await conn.fetch(statement, *fixed, None, limit, list(also), *args)
     return [(row["memory_id"], row["score"]) for row in rows]
 
@@ -185,14 +186,14 @@ async def by_entity(
     distinct = list(dict.fromkeys(norms))
     if not distinct:
         return []
-    statement, args = _filtered(_BY_ENTITY, node, first=5)
+    statement, args = filtered(_BY_ENTITY, node, first=5)
     rows = await conn.fetch(statement, project_id, list(scope_ids), distinct, limit, *args)
     return [(row["memory_id"], row["score"], row["rarest"]) for row in rows]
 
 
-def _cut_short(rows: Sequence[Any], limit: int) -> bool:
+def cut_short(rows: Sequence[Any], limit: int) -> bool:
     """Whether the filter left fewer rows than are wanted while there may be more to look at."""
-    return len(rows) < limit and (not rows or rows[0]["looked_at"] == _WIDE * limit)
+    return len(rows) < limit and (not rows or rows[0]["looked_at"] == WIDE * limit)
 
 
 # What the ranking reads
