@@ -36,6 +36,7 @@ class Question:
     text: str
     kind: str
     evidence: frozenset[str]  # ids of turns
+    answer: str = ""  # empty: there is none, or the set has none that can be compared
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,12 @@ def _locomo(path: Path) -> list[Conversation]:
                 turns.append(Turn(turn["dia_id"], turn["speaker"], role, at, turn["text"] + photo))
         known = {turn.id for turn in turns}
         questions = [
-            Question(item["question"], KINDS[item["category"]], _evidence(item.get("evidence"), known))
+            Question(
+                item["question"],
+                KINDS[item["category"]],
+                _evidence(item.get("evidence"), known),
+                str(item["answer"]) if item["category"] != 5 else "",
+            )
             for item in record["qa"]
         ]
         made.append(Conversation(record["sample_id"], turns, questions))

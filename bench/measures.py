@@ -40,9 +40,8 @@ class Report:
         low, high = np.percentile(values[picks].mean(axis=1), [2.5, 97.5])
         return 100 * float(low), 100 * float(high)
 
-    def table(self) -> str:
+    def table(self, measures: Sequence[str] = (*(f"recall@{k}" for k in KS), "mrr")) -> str:
         """Return a Markdown table: a row per kind, a column per measure."""
-        measures = [*(f"recall@{k}" for k in KS), "mrr"]
         lines = ["| kind | n | " + " | ".join(measures) + " |", "|---" * (2 + len(measures)) + "|"]
         for kind in ["all", *sorted(set(self._rows) - {"all"})]:
             cells = []
