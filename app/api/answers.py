@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from app.api import pages
+from app.api import explanations, pages
 from app.domain import add, parts
 from app.model import OWNER_FIELDS, Change, Event, Hit, Memory
 
@@ -135,12 +135,14 @@ class HitOut(MemoryOut):
 
     score: float = Field(description="How well it fits, 0 to 1; comparable between queries.")
     score_breakdown: ScoreBreakdown = Field(description="What each way of finding said.")
+    explain: explanations.HitExplanation | None = Field(None, description="Only with `explain`: how it came here.")
 
 
 class SearchResults(BaseModel):
     """What was found, best first."""
 
     results: list[HitOut] = Field(description="The hits. With `fields`, only those fields of each.")
+    explain: explanations.SearchExplanation | None = Field(None, description="Only with `explain`: the query as read.")
 
 
 class MemoryPage(pages.Page):

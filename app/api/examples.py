@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.api import examples_directory, examples_more, examples_shapes
+from app.api import examples_directory, examples_more, examples_shapes, examples_why
 
 _MEMORY_ID = "0198f3a2-7c41-7d3e-9b1f-2a6d1c0e5f77"
 _EVENT_ID = "0198f3a2-7c10-7a55-8f02-6f3b9d1a2c44"
@@ -146,3 +146,4 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 EXAMPLES |= examples_more.examples(MEMORY, EXAMPLES["get_history"]["response"][0])
 EXAMPLES |= examples_shapes.examples(MEMORY)
+EXAMPLES |= examples_why.examples(MEMORY)

@@ -40,6 +40,7 @@ RIGHTS = {
     "list_memories_of_entity": _OWN_READ,
     "get_memory": _OWN_READ,
     "get_history": _OWN_READ,
+    "get_sources": _OWN_READ,
     "list_changes": _READ,
     "update_memory": _OWN_WRITE,
     "update_memories": _OWN_WRITE,

@@ -303,6 +303,12 @@ class SearchRequest(Selection):
         limits.check_text(settings, "query", self.query)
 
 
+class ExplainedSearch(SearchRequest):
+    """A question, where to look, and whether to say why."""
+
+    explain: read.Flag = Field(False, description="Also say why: of each hit, and how the query was read.")
+
+
 class ListRequest(Selection):
     """Which memories to list."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from app.api import answers, docs, schemas, selection
+from app import model
+from app.api import answers, docs, explanations, schemas, selection
 from app.api.auth import Caller, RuntimeDep
 from app.api.wire import Reply, Shape, router
-from app.domain import search
+from app.domain import explain, search
+from app.runtime import Runtime
 
 routes = router(Shape.ERROR, tag="memories")
 
@@ -15,9 +17,20 @@ routes = router(Shape.ERROR, tag="memories")
     response_model=answers.SearchResults,
     responses=docs.statuses(429, 502, shape=Shape.ERROR, body=True),
 )
-async def search_memories(body: schemas.SearchRequest, caller: Caller, rt: RuntimeDep) -> Reply:
+async def search_memories(body: schemas.ExplainedSearch, caller: Caller, rt: RuntimeDep) -> Reply:
     """Find the memories that answer a question, by meaning, by words and by names."""
-    query = search.Query(
+    trail = await search.answer(rt, caller, asked(rt, caller, body))
+    results = answers.projected([answers.hit(found) for found in trail.hits], body.fields)
+    if not body.explain:
+        return Reply({"results": results})
+    why = await explain.hits(rt, caller, trail)
+    explained = [{**shown, "explain": explanations.hit(why[shown["id"]])} for shown in results]
+    return Reply({"results": explained, "explain": explanations.query(explain.query(trail))})
+
+
+def asked(rt: Runtime, caller: model.Caller, body: schemas.SearchRequest) -> search.Query:
+    """Return the search that a body asks for. Raises: InvalidRequest."""
+    return search.Query(
         text=body.query,
         node=selection.tree(rt.settings, caller, body),
         top_k=body.top_k or caller.project.settings.top_k,
@@ -25,5 +38,3 @@ async def search_memories(body: schemas.SearchRequest, caller: Caller, rt: Runti
         reference_at=body.reference_date,
         decay=caller.project.settings.decay,
     )
-    hits = await search.run(rt, caller, query)
-    return Reply({"results": answers.projected([answers.hit(found) for found in hits], body.fields)})

@@ -59,6 +59,7 @@ ROWS: dict[str, Row] = {
     "list_memories_of_entity": Row(foreign=OWN),
     "get_memory": Row(),
     "get_history": Row(),
+    "get_sources": Row(),
     "list_changes": Row(foreign=OWN),
     "update_memory": Row({"text": "Mine now."}),
     "update_memories": Row({"memories": [{"memory_id": "{memory_id}", "text": "Mine now."}]}),
