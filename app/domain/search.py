@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from app.domain import question as questions
 from app.domain.question import Question
 from app.model import Caller, FilterNode, Hit, Memory, Vector
 from app.runtime import Runtime
-from app.store import lifecycle, near, scopes
+from app.store import keyword, lifecycle, near, scopes
 from app.store import memories as memory_store
 from app.store import search as arms
 from app.store.db import Conn
@@ -55,6 +55,7 @@ class Trail:
     question: Question
     scope_ids: Sequence[int] = ()
     count: int = 0  # memories of these scopes, whatever the rest of the filter says
+    frequencies: Mapping[str, int] = field(default_factory=dict)  # in how many of those a term is
     embedded: str = ""  # what of the query was embedded; empty: nothing was, the scopes are empty
     semantic: Sequence[tuple[UUID, float]] = ()  # what each arm brought, best first
     keyword: Sequence[
@@ -148,11 +149,11 @@ async def _gathered(rt: Runtime, caller: Caller, query: Query, *, vector: Vector
     with trail.timed("scopes"):
         async with rt.db.acquire(project_id) as conn:
             trail.scope_ids = await scopes.matching(conn, project_id, query.node)
-            trail.count, frequencies = await arms.frequencies(conn, project_id, trail.scope_ids, terms)
-    trail.rarity = {term: rank.idf(trail.count, frequencies.get(term, 0)) for term in question.terms}
+            trail.count, trail.frequencies = await arms.frequencies(conn, project_id, trail.scope_ids, terms)
+    trail.rarity = {term: rank.idf(trail.count, trail.frequencies.get(term, 0)) for term in question.terms}
     if trail.count == 0:
         return trail
-    trail.embedded = questions.for_embedding(question, trail.count, frequencies)
+    trail.embedded = questions.for_embedding(question, trail.count, trail.frequencies)
     if vector is None:
         with trail.timed("embed"):  # no connection is held meanwhile
             vector = await rt.embedder.embed_query(trail.embedded)
@@ -172,10 +173,12 @@ async def _ask(conn: Conn, project_id: int, trail: Trail, vector: Vector, *, mod
     linked = {row[0]: row[1:] for row in trail.entity}
     also = dict.fromkeys([*(memory_id for memory_id, _ in trail.semantic), *linked])
     with trail.timed("keyword"):
-        trail.keyword = await arms.lexical(*where, question.terms, limit=limit, also=list(also))
-    keyword = dict(trail.keyword)
+        trail.keyword = await keyword.lexical(
+            *where, question.terms, limit=limit, also=list(also), count=trail.count, frequencies=trail.frequencies
+        )
+    words = dict(trail.keyword)
     with trail.timed("candidates"):
-        found = await arms.found(conn, project_id, list(also | dict.fromkeys(keyword)), vector, model=model)
+        found = await arms.found(conn, project_id, list(also | dict.fromkeys(words)), vector, model=model)
     trail.candidates = [
         rank.Candidate(
             id=row.id,
@@ -188,7 +191,7 @@ async def _ask(conn: Conn, project_id: int, trail: Trail, vector: Vector, *, mod
             happened_to=row.happened_to,
             follows=row.follows,
             cosine=row.cosine,
-            bm25=keyword.get(row.id, 0.0),
+            bm25=words.get(row.id, 0.0),
             entity=linked[row.id][0] if row.id in linked else 0.0,
             links=linked[row.id][1] if row.id in linked else 0,
         )
