@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from app.domain import dates, days, rules_en, rules_zh, sentences, voice
+from app.domain import dates, days, machine, rules_en, rules_zh, sentences, voice
 from app.domain.conversation import Conversation
 from app.model import Fact, Message, Source
 
@@ -67,11 +67,17 @@ _BOILERPLATE = re.compile(
 )
 
 
+_OF_ME_EN = re.compile(r"(?:I|we|my|our)\b", re.I)
+_OF_YOU_EN = re.compile(r"(?:and\s|but\s|so\s)?(?:you|your)\b", re.I)
+_OF_YOU_ZH = re.compile(r"(?:但是?|所以|而且)?[你您](?!们)")
+
+
 @dataclass(frozen=True, slots=True)
 class _Speaker:
     name: str | None  # as the application or the text gives it
     role: str  # user or assistant
     human: bool  # speaks for themself; a machine's words count only where they concern the user
+    alone: bool = False  # among machines: what is said of "you" is said of no person
 
     def label(self, *, chinese: bool) -> str:
         """Return how facts call the speaker."""
@@ -126,7 +132,8 @@ def _speaker(conversation: Conversation, message: Message, prefixed: frozenset[s
         name, offset = name or head.group(1), head.end()
     named = name is not None and bool(name.strip()) and name.strip().casefold() not in _MACHINES
     human = message.role == "user" or named or conversation.agent_only
-    return _Speaker(name.strip() if named and name else None, message.role, human), offset
+    alone = human and not named and message.role == "user"
+    return _Speaker(name.strip() if named and name else None, message.role, human, alone), offset
 
 
 def _message_facts(
@@ -193,17 +200,29 @@ def _was_just_done(statement: _Statement) -> bool:
 def _statements(text: str, speaker: _Speaker, names: frozenset[str]) -> list[_Statement]:
     kept: list[_Statement] = []
     found = sentences.split(text)
+    prompt = speaker.name is None and machine.is_prompt(text)
     at = 0
     while at < len(found):
         sentence = found[at]
         at += 1
         merged, at = _with_list(found, sentence, at)
         chinese = sentences.is_chinese(merged.text)
-        if not speaker.human and not _concerns_user(merged.text, chinese=chinese):
+        if machine.has_secret(merged.text) or (not speaker.human and not _concerns_user(merged.text, chinese=chinese)):
+            continue
+        if (prompt or speaker.alone) and _is_told_to_machine(merged.text, prompt=prompt, chinese=chinese):
             continue
         stated = (rules_zh if chinese else rules_en).statements(merged.text, names)
         kept += [_statement(said, merged, chinese=chinese) for said in stated]
     return kept
+
+
+def _is_told_to_machine(text: str, *, prompt: bool, chinese: bool) -> bool:
+    """Tell whether a sentence is about the machine that is spoken to; in a prompt all are that do not begin with "I"."""
+    if chinese:
+        return not text.startswith("我") if prompt else _OF_YOU_ZH.match(text) is not None and "我" not in text
+    if prompt:
+        return _OF_ME_EN.match(text) is None
+    return _OF_YOU_EN.match(text) is not None and voice.FIRST_PERSON.search(text) is None and "our" not in text
 
 
 def _with_list(found: list[sentences.Sentence], intro: sentences.Sentence, at: int) -> tuple[sentences.Sentence, int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from app.domain import machine
+
 LONGEST = 400  #: characters; a longer run of text is cut at a comma or a space
 
 _CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -19,17 +21,6 @@ _ABBREVIATIONS = frozenset(
 _BULLET = re.compile(
     r"[ \t]{0,16}(?:[-*•·+]|#{1,6}|\(?\d{1,3}[.)、]|[a-zA-Z][)])[ \t]{1,8}|[ \t]{0,16}\d{1,2}、|[ \t]{1,16}"
 )
-_LOG = re.compile(
-    r"\s{0,12}(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:INFO|ERROR|WARN|WARNING|DEBUG|TRACE|FATAL|CRITICAL)\b[\]:\s]"
-    r"|Traceback \(most recent|File \"|at [\w.$<>]{1,200}\(|[\w.]{1,80}(?:Error|Exception|Warning): "
-    r"|[$>|]\s|\|.{0,400}\|\s{0,4}$|[{}\[\]<][^\u4e00-\u9fff]{0,400}[{}\[\],>;]\s{0,4}$|[{}\[\]();]{1,8},?\s{0,4}$"
-    r"|(?:npm|pip|git|sudo|docker|kubectl)\s\w{1,20}\s)"
-)
-_CODE_WORD = re.compile(
-    r"\s{0,12}(?:def|class|import|from|return|const|let|var|function|public|private|SELECT|INSERT|UPDATE)\s"
-    r"[^.!?。！？]{0,200}[({=;:]"
-)
-_SYMBOLS = re.compile(r"[{}\[\]<>=;()_\\|$&]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +48,10 @@ def length(text: str) -> float:
     return sum(max(1.0, len(w) / 4) if w[0] > "\u0e00" else 1.0 for w in words) + len(_CJK.findall(text)) / 2
 
 
-def prose(text: str) -> str:
-    """Return `text`, of the same length, with code blocks, pasted logs and tables blanked out."""
-    lines, fenced = [], False
-    for line in text.split("\n"):
-        fence = line.lstrip().startswith(("```", "~~~"))
-        if fence or fenced or _is_code(line):
-            lines.append(" " * len(line))
-        else:
-            lines.append(line)
-        if (
-            fence
-            and line.strip().strip("`~").count("```") == 0
-            and not (line.strip().endswith("```") and len(line.strip()) > 6)
-        ):
-            fenced = not fenced
-    return "\n".join(lines)
-
-
 def split(text: str) -> list[Sentence]:
     """Return the sentences of `text` in order; marks of lists and headings do not belong to them."""
     found: list[Sentence] = []
-    clean = prose(text)
+    clean = machine.prose(text)
     for number, (start, end) in enumerate(_lines(clean)):
         head = _BULLET.match(clean, start, end)
         mark = head.group().strip() if head else ""
@@ -92,15 +65,6 @@ def split(text: str) -> list[Sentence]:
 def _plain(text: str) -> str:
     """Return `text` with single spaces and without marks of bold type."""
     return " ".join(text.replace("**", "").replace("__", "").split())
-
-
-def _is_code(line: str) -> bool:
-    if _LOG.match(line):
-        return True
-    size = len(line.strip())
-    # A line that opens like code may go on in words ("SELECT … gives me nothing"); its signs tell.
-    most = 0.06 if _CODE_WORD.match(line) else 0.16
-    return size > 8 and len(_SYMBOLS.findall(line)) / size > most
 
 
 def _lines(text: str) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from app.domain import dates, dates_en, dates_zh, link, rules, rules_en, rules_zh, sentences, voice
+from app.domain import dates, dates_en, dates_zh, link, machine, rules, rules_en, rules_zh, sentences, voice
 from app.domain.conversation import Conversation
 from app.model import Message
 
@@ -54,9 +54,18 @@ UNITS = (
         "can you ",
         "my dog ",
         "a_",
+        "a=",
+        "a: b ",
+        "[a",
+        "a  ",
+        "aB1/",
+        "<a ",
+        "you are a ",
+        "Memories of ",
+        "记忆",
     ),
 )
-MODULES = (dates, dates_en, dates_zh, link, rules, rules_en, rules_zh, sentences, voice)
+MODULES = (dates, dates_en, dates_zh, link, machine, rules, rules_en, rules_zh, sentences, voice)
 
 
 def _patterns(module: ModuleType) -> list[tuple[re.Pattern[str], bool]]:
