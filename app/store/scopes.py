@@ -40,7 +40,7 @@ async def ensure(conn: Conn, project_id: int, owners: Owners) -> Scope:
     values = [getattr(owners, name) for name in OWNER_FIELDS]
     # Two rounds: the first may lose a race, and only a new statement sees what the winner committed.
     for _ in range(2):
-        scope_id = await conn.fetchval(_ENSURE, project_id, *values, _hash(owners), kinds, list(named.values()))
+        scope_id = await conn.fetchval(_ENSURE, project_id, *values, hash_of(owners), kinds, list(named.values()))
         if scope_id is not None:
             return Scope(project_id, scope_id, owners)
     raise errors.DatabaseUnavailable("The scope could not be made; try again.")
@@ -109,7 +109,7 @@ async def total(conn: Conn, project_id: int) -> int:
     return found
 
 
-def _hash(owners: Owners) -> str:
+def hash_of(owners: Owners) -> str:
     """Return what the column owners_hash is generated from: the owners, each with its letter and length."""
     letters = zip("uapr", (getattr(owners, name) for name in OWNER_FIELDS), strict=True)
     text = "".join(f"{letter}{len(value)}:{value}" for letter, value in letters if value is not None)
