@@ -27,6 +27,7 @@ from app.domain import (
     raw,
     remember,
     supersede,
+    together,
 )
 from app.domain.conversation import Conversation, Found
 from app.domain.request import Request as Request
@@ -50,6 +51,7 @@ from app.model import (
 from app.runtime import Runtime
 from app.store import claims, events, messages, orgs, scopes, search
 from app.store import memories as memory_store
+from app.store.arrivals import Arrival
 from app.store.db import Conn
 
 EARLIER = 10  #: messages of the scope that an extractor sees from before, as on the v3 platform
@@ -89,18 +91,39 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
         return Accepted(event, STORED, results=event.results, skipped=skipped)
     media.check(rt, request)
     await backlog.require_room(rt, caller.project)
-    project_id, event_id = caller.project.id, uuids.uuid7()
+    event = await _insert(rt, caller, request, payload, idempotency_key, body_print)
+    await rt.queue.ring(event.id)
+    # A repeat gets the answer of the first time, whatever has become of the event meanwhile.
+    return Accepted(replace(event, status=Status.PENDING), QUEUED)
+
+
+async def _insert(
+    rt: Runtime,
+    caller: Caller,
+    request: Request,
+    payload: dict[str, Any],
+    idempotency_key: str | None,
+    body_print: bytes | None,
+) -> Event:
+    """Commit the event of an add, together with those that arrive at the same time; with a key, by itself."""
+    project_id = caller.project.id
+    # The scope of all owners keeps the conversation and the order; the memories may go to scopes of their own.
+    arrival = Arrival(uuids.uuid7(), payload, request.owners, _owners_of(caller, request))
+    if idempotency_key is None:
+        chars = sum(len(message.content) for message in request.messages)
+        event = await together.insert(rt.db, project_id, arrival, chars=chars)
+        if event is not None:
+            return event
     async with rt.db.transaction(project_id) as conn:
-        # The scope of all owners keeps the conversation and the order; the memories may go to scopes of their own.
         scope = await scopes.ensure(conn, project_id, request.owners)
         targets = [
             scope if owners == request.owners else await scopes.ensure(conn, project_id, owners)
-            for owners in _owners_of(caller, request)
+            for owners in arrival.targets
         ]
-        event = await events.insert(
+        return await events.insert(
             conn,
             project_id,
-            event_id,
+            arrival.event_id,
             "ADD",
             payload,
             scope_id=scope.id,
