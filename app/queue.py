@@ -11,13 +11,16 @@ from typing import Any, Protocol, runtime_checkable
 import orjson
 import redis.exceptions
 from arq.connections import ArqRedis
+from arq.constants import job_key_prefix
+from arq.jobs import serialize_job
 
 from app import errors, redis_away
 
 RING = "ring"  #: name of the one function that the worker offers to ARQ
 QUEUE_NAME = "memoryd:bell"  #: sorted set in Redis; one per Redis database
 RING_LIMIT_S = 0.25  #: longest wait for Redis; a hung server must not slow a request down
-WAITING_RINGS = 500  #: rings under way at the same time; more are dropped and counted
+HINTS = 8  #: in one ring, at most: each wakes one worker, and an awake worker finds all that is due
+HINT_LIFE_MS = 86_400_000  #: a hint that nobody takes ends after a day, as ARQ's own do
 
 
 @runtime_checkable
@@ -44,50 +47,70 @@ class SilentQueue:
 
 
 class ArqQueue:
-    """Rings through ARQ. The connection is made at the first ring, and again after a failure."""
+    """Rings through ARQ. The connection is made at the first ring, and again after a failure.
+
+    A ring says only that there is work, not which: while one is under way, all that follow become the next one.
+    """
 
     def __init__(self, redis_url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._url = redis_url
         self._redis: ArqRedis | None = None
-        self._rings: set[asyncio.Task[None]] = set()
+        self._ringing: asyncio.Task[None] | None = None
+        self._next: list[uuid.UUID] = []  # rung for while a ring was under way
         self._away = redis_away.Away("queue.unreachable", clock)  # the worker's sweep finds the events meanwhile
         self.failures = 0  #: rings that did not reach Redis since the start
 
     async def ring(self, event_id: uuid.UUID) -> None:
         """Put a hint for this event into Redis, in the background and for at most `RING_LIMIT_S`."""
-        if self._away.lately or len(self._rings) >= WAITING_RINGS:
+        if self._away.lately:
             self.failures += 1
             return
-        task = asyncio.create_task(self._ring(event_id))
-        self._rings.add(task)
-        task.add_done_callback(self._rings.discard)
+        if len(self._next) < HINTS:
+            self._next.append(event_id)
+        if self._ringing is None:
+            self._ringing = asyncio.create_task(self._ring())
 
     @property
-    def under_way(self) -> int:
-        """Rings that have not ended yet."""
-        return len(self._rings)
+    def under_way(self) -> bool:
+        """Whether a ring has not ended yet."""
+        return self._ringing is not None
 
     async def close(self) -> None:
-        """Finish the rings under way, each within its limit, and close the connections. Safe to repeat."""
-        if self._rings:
-            await asyncio.wait(self._rings, timeout=2 * RING_LIMIT_S)
+        """Finish the ring under way, within its limit, and close the connection. Safe to repeat."""
+        if self._ringing is not None:
+            await asyncio.wait({self._ringing}, timeout=2 * RING_LIMIT_S)
         connection, self._redis = self._redis, None
         if connection is not None:
             await close(connection)
 
-    async def _ring(self, event_id: uuid.UUID) -> None:
+    async def _ring(self) -> None:
         try:
-            await asyncio.wait_for(self._enqueue(event_id), RING_LIMIT_S)
+            while self._next:
+                rung, self._next = self._next, []
+                await self._once(rung)
+        finally:
+            self._ringing = None
+
+    async def _once(self, rung: list[uuid.UUID]) -> None:
+        try:
+            await asyncio.wait_for(self._enqueue(rung), RING_LIMIT_S)
         except redis_away.ERRORS as error:
             self.failures += 1
             self._away.note(error, failures=self.failures)
+            self._next.clear()  # nobody waits for Redis twice
 
-    async def _enqueue(self, event_id: uuid.UUID) -> None:
+    async def _enqueue(self, rung: list[uuid.UUID]) -> None:
         if self._redis is None:
             self._redis = connect(self._url, timeout_s=RING_LIMIT_S)
-        # The id differs with every ring: ARQ ignores one that it already has.
-        hint = f"{event_id}:{uuid.uuid4().hex[:8]}"
-        await self._redis.enqueue_job(RING, str(event_id), _job_id=hint)
+        now_ms = int(time.time() * 1000)
+        # As ARQ's own enqueue_job does, without its look whether the id is taken: ours differ with every ring.
+        hints = {f"{event_id}:{uuid.uuid4().hex[:8]}": str(event_id) for event_id in rung}
+        async with self._redis.pipeline(transaction=True) as pipe:
+            for hint, event_id in hints.items():
+                job = serialize_job(RING, (event_id,), {}, None, now_ms, serializer=encode)
+                pipe.psetex(job_key_prefix + hint, HINT_LIFE_MS, job)
+            pipe.zadd(QUEUE_NAME, dict.fromkeys(hints, now_ms))
+            await pipe.execute()
 
 
 def open_queue(redis_url: str | None) -> Queue:
