@@ -11,7 +11,7 @@ from app.config import Settings
 from app.providers import embedder as embedders
 from app.providers import llm as chats
 from app.store import db as databases
-from app.store import migrate, walls
+from app.store import migrate, near, vector_indexes, walls
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,11 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
         version = conn.get_server_version()
         yield Finding("database", True, f"PostgreSQL {version.major}.{version.micro}")
         yield await _examined("extensions", lambda: _extensions(conn))
-        yield await _examined("migrations", lambda: _migrations(conn))
+        migrated = await _examined("migrations", lambda: _migrations(conn))
+        yield migrated
         yield await _examined("walls", lambda: _walls(conn))
+        if migrated.good:
+            yield await _examined("indexes", lambda: _indexes(conn))
     finally:
         await conn.close()
 
@@ -92,6 +95,17 @@ async def _walls(conn: databases.Conn) -> str:
     if found.refusal is not None:
         raise errors.SetupError(found.refusal)
     return f"every project's rows are behind row-level security; memoryd acts as {walls.APP} and {walls.SYSTEM}"
+
+
+async def _indexes(conn: databases.Conn) -> str:
+    with databases.translated():
+        refused = await vector_indexes.refusal(conn)
+    if refused is not None:
+        raise errors.SetupError(
+            f"searches of over {near.EXACT:,} memories are slow, because a worker may not index them ({refused}): "
+            "let workers connect as the owner of the tables"
+        )
+    return f"searches of over {near.EXACT:,} memories get an index when they are first asked"
 
 
 async def _redis(settings: Settings) -> str:

@@ -191,7 +191,7 @@ def test_doctor_finds_all_well(running: Running) -> None:
     report = running.run("doctor")
     assert report.returncode == 0, report.stdout + report.stderr
     parts = [line.split()[1] for line in report.stdout.splitlines()]
-    assert parts == ["database", "extensions", "migrations", "walls", "redis", "model", "embedder"]
+    assert parts == ["database", "extensions", "migrations", "walls", "indexes", "redis", "model", "embedder"]
 
 
 def test_doctor_says_what_to_do_without_a_database(tmp_path: Path) -> None:
