@@ -16,7 +16,7 @@ _LOG = re.compile(
     r"|\d{1,3}(?:\.\d{1,3}){3}\s(?:-|\")|\[?(?:信息|警告|错误|调试|异常)\s?[\]:：]"
     r"|Traceback \(most recent|File \"|at [\w.$<>]{1,200}[ (]|[\w.]{1,80}(?:Error|Exception|Warning|异常)[:：(]\s?"
     r"|(?:panic|fatal|error|stderr|stdout|make|bash|sh|zsh)(?:\[\w{1,20}\])?:\s|goroutine \d|exit status \d|Segmentation fault|npm ERR!"
-    r"|Command exited|[\w./-]{1,120}\.[a-z]{1,6}:\d{1,6}(?::\d{1,6})?:?\s|Found \d{1,6} errors?\b|-->\s|\d{1,6}\s\|"
+    r"|Command exited|On branch\s|Your branch is\s|[\w./-]{1,120}\.[a-z]{1,6}:\d{1,6}(?::\d{1,6})?:?\s|Found \d{1,6} errors?\b|-->\s|\d{1,6}\s\|"
     r"|[$>|]\s|\|.{0,400}\|\s{0,4}$|[{}\[\]<][^\u4e00-\u9fff]{0,400}[{}\[\],>;]\s{0,4}$|[{}\[\]();]{1,8},?\s{0,4}$"
     r"|(?:npm|pip|git|sudo|docker|kubectl)\s\w{1,20}\s)"
 )
@@ -73,13 +73,13 @@ _ORDER_OF_PROMPTS = re.compile(
 )
 _WORD_OF_PROMPTS = re.compile(
     r"\byour\s(?:task|role|job|goal|output|instructions)\b|\byou\s(?:must|should|do\snot|never|always|have\s(?:access|no)|will\sbe\sgiven|speak|escalate)\b"
-    r"|\b(?:never|do\snot|don['’]t)\s(?:reveal|mention|disclose|invent|infer|use)\b|\btool\s(?:names|calls?|availability)\b|\bcurrent\stime:|\btoday['’]s\sdate\sis\b"
+    r"|\b(?:never|do\snot|don['’]t)\s(?:reveal|mention|disclose|invent|infer|use)\b|\btool\s(?:names|calls?|availability)\b|\bcurrent\stime:|\b(?:host|os|node|shell|model|workspace|channel):\s|\btoday['’]s\sdate\sis\b"
     r"|\boutput\s(?:json|a\slist)\b|\bfollowing\stools\b|\bthe\suser['’]s\s(?:instructions|message|request)\b|\bprioriti[sz]e\b|\bcite\syour\b"
     r"|不要(?:透露|编造|讨论|假设)|以下工具|可用工具|始终(?:用|使用|保持)|你的(?:任务|职责|回答|输出)|^#{1,3}\s?(?:技能|限制|规则|任务|输出|角色|要求)|每次回答|当前时间",
     re.I | re.M,
 )
 _SECRET = re.compile(
-    r"\b(?:sk|pk|rk|ghp|gho|ghs|glpat|xox[abp]|hf|AIza|AKIA|ASIA|m0)[-_]?[A-Za-z0-9_-]{14,200}|\beyJ[\w-]{8,400}\.[\w-]{4,400}|-----BEGIN\s[A-Z ]{3,40}-----"
+    r"\b(?:sk|pk|rk|ghp|gho|ghs|glpat|xox[abp]|hf|AIza|AKIA|ASIA|m0)[-_]?[A-Za-z0-9_-]{14,200}|\beyJ[\w-]{8,400}\.[\w-]{4,400}|-----(?:BEGIN|END)\s[A-Z ]{3,40}"
     r"|(?:passwords?|passwd|passphrase|private\skey|secret\skey|api[\s_-]?key|access\stoken|密码|口令|密钥|私钥)\s{0,2}(?:is|was|[:：=是为])\s{0,3}\S"
     r"|\b(?=[A-Za-z0-9+/]{0,40}\d)(?=[A-Za-z0-9+/]{0,40}[a-z])(?=[A-Za-z0-9+/]{0,40}[A-Z])[A-Za-z0-9+/]{32,200}",
     re.I,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from app.domain import dates, days, machine, rules_en, rules_zh, sentences, voice
+from app.domain import dates, days, machine, rules_en, rules_zh, sentences, talk_en, voice
 from app.domain.conversation import Conversation
 from app.model import Fact, Message, Source
 
@@ -48,7 +48,7 @@ _ASSISTANT_EN = re.compile(
     r"switch|moved?|mov|review|prepar|draft|track|turn|start|stop|enabl|disabl)\w{0,6}\b|"
     r"\b(?:my|our)\s(?:recommendation|suggestion|advice|pick|choice)\b|\b(?:we|you)\s(?:agreed|decided|settled|chose|planned)\b|"
     r"^(?:your\s(?:[\w'’-]{1,20}\s){1,4}(?:is|are|was|has\sbeen|have\sbeen|will\sbe|expires?|starts?|arrives?|departs?)\b|"
-    r"(?:(?:so|as|since)\s)?you\s(?:like|love|prefer|live|work|are\s(?:allergic|vegetarian|vegan)))|\byou\s(?:said|mentioned|told\sme)\b",
+    r"(?:(?:so|as|since)\s)?you\s(?:like|love|prefer|live|work|are\s(?:allergic|vegetarian|vegan)))",
     re.I,
 )
 _ADVICE_EN = re.compile(
@@ -58,7 +58,12 @@ _ASSISTANT_SELF = re.compile(r"\b(?:I\s(?:went|had|got|grew|moved|lived|worked|p
                              r"mom|mum|dad|brother|sister|friend|family|dog|cat|job|boss|house|school|birthday))\b", re.I)  # fmt: skip
 _ASSISTANT_ZH = re.compile(
     r"(?:我|已|已经)(?:会|已经|已|刚刚|刚|们)?(?:为您|为你|帮您|帮你|给您|给你)?(?:推荐|建议|预订|预定|订好|订了|安排|创建|设置|发送|发了|保存|添加|下单|取消|更新|确认|选|决定|答应|提醒|预约|购买|修改|登记)|"
-    r"(?:可以|不妨|建议)(?:你|您)?(?:试试|看看|尝试|考虑|读|听|用|选).{0,20}[《A-Za-z0-9]|(?:您|你)的.{1,12}(?:是|在|将|已|会)|(?:您|你)(?:说过|提到|喜欢|住在|对.{1,6}过敏)|推荐《|试试《"
+    r"(?:可以|不妨|建议)(?:你|您)?(?:试试|看看|尝试|考虑|读|听|用|选).{0,20}[《A-Za-z0-9]|(?:您|你)的.{1,12}(?:是|在|将|已|会)|推荐《|试试《"
+)
+_TOLD_AGAIN = re.compile(  # what the user has said before, or a memory: it comes from there and not from this message
+    r"^(?:as|like)\syou\s(?:told|said|mentioned)|\bi\sremember\b|\bwhat\si\s(?:know|remember)\b|\b(?:my|your)\smemor(?:y|ies)\b|^you\s(?:told|said|mentioned)|"
+    r"^(?:根据|按照)?(?:我的)?(?:记忆|记录)|我记得|^(?:您|你)(?:之前|以前|曾经|上次)?(?:说过|提到过?|告诉过)",
+    re.I,
 )
 _BOILERPLATE = re.compile(
     r"(?:I(?:['’]m|\sam)\s(?:sorry|glad|happy|here|just|an?\sAI|not\s(?:able|sure))|I\s(?:apologi[sz]e|understand|see|hope|can['’]t|cannot|don['’]t\shave)|"
@@ -207,6 +212,8 @@ def _statements(text: str, speaker: _Speaker, names: frozenset[str]) -> list[_St
         at += 1
         merged, at = _with_list(found, sentence, at)
         chinese = sentences.is_chinese(merged.text)
+        if merged.text.endswith((":", "：")) and sentences.length(merged.text) < 6:
+            continue  # the heading of what is no list, such as a block of code
         if machine.has_secret(merged.text) or (not speaker.human and not _concerns_user(merged.text, chinese=chinese)):
             continue
         if (prompt or speaker.alone) and _is_told_to_machine(merged.text, prompt=prompt, chinese=chinese):
@@ -239,6 +246,8 @@ def _with_list(found: list[sentences.Sentence], intro: sentences.Sentence, at: i
 
 def _concerns_user(text: str, *, chinese: bool) -> bool:
     """Tell whether a machine's sentence is about the user, a recommendation, or something done or agreed."""
+    if _TOLD_AGAIN.search(text):
+        return False
     if chinese:
         return _ASSISTANT_ZH.search(text) is not None
     if _BOILERPLATE.match(text):
@@ -265,6 +274,8 @@ def _groups(stated: list[_Statement]) -> Iterator[list[_Statement]]:
 def _is_fragment(group: list[_Statement]) -> bool:
     """Tell whether a fact says too little without what went before."""
     text = " ".join(s.text for s in group)
+    if len(group) == 1 and not group[0].chinese and talk_en.is_verbless(text):
+        return True
     if sentences.length(text) < (1.5 if group[0].chinese else 3) and not any(c.isdigit() for c in text):
         return True
     depends = _DEPENDS_ZH if group[0].chinese else _DEPENDS_EN
@@ -279,6 +290,8 @@ def _tell(group: list[_Statement], spans: list[list[dates.TimeSpan]], base: date
     label = speaker.label(chinese=chinese)
     texts = [_dated(statement, named, base) for statement, named in zip(group, spans, strict=True)]
     text = ("" if chinese else " ").join(texts)
+    if (rules_zh if chinese else rules_en).is_standing(texts[0]):
+        return f"{label}{'：' if chinese else ': '}{('' if chinese else ' ').join(texts)}"
     if chinese:
         told = voice.chinese(text, label) if "我" in texts[0] else None
         return told or f"{label}：{text}"
@@ -329,5 +342,6 @@ def _last_question(text: str) -> str | None:
     if not found or len(found[-1].text) > 140:
         return None
     last = found[-1].text
-    asks = rules_zh.is_question(last) if sentences.is_chinese(last) else last.endswith("?")
-    return last if asks else None
+    if sentences.is_chinese(last):
+        return last if rules_zh.is_question(last) and rules_zh.asks_about_you(last) else None
+    return last if last.endswith("?") and rules_en.asks_about_you(last) else None

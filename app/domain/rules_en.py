@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from app.domain import sentences
-
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+from app.domain import sentences, talk_en
 
 _LEAD = re.compile(
     r"(?:(?:hi|hello|hey|hiya|wow|oh|ah|aw+|haha\w{0,8}|lol|omg|well|so|anyway|anyways|honestly|actually|btw|by\sthe\sway|fyi|"
-    r"yeah|yep|yup|yes|no|nope|nah|ok|okay|sure|right|cool|great|nice|thanks|thank\syou|thx|congrats|congratulations|sorry|"
+    r"yeah|yep|yup|yes|no|nope|nah|ok|okay|sure|right|cool|great|nice|awesome|amazing|perfect|lovely|excellent|brilliant|wonderful|fantastic|yay|thanks|thank\syou|thx|congrats|congratulations|sorry|"
     r"good\s(?:morning|afternoon|evening)|of\scourse|absolutely|definitely|exactly|totally|alright|hmm+|um+|uh+|"
-    r"just\sso\syou\sknow|for\syour\sinformation|quick\s(?:question|update|note)|update|note|one\smore\sthing)"
+    r"just\sso\syou\sknow|for\syour\sinformation|quick\s(?:question|update|note)|update|note|(?:one|and)\s(?:more|last|other)\sthing)"
     r"(?:\s(?:there|again|so\smuch|a\slot|for\s(?:that|this|asking|the\s\w{1,20}))){0,2}\s?[,:!.…–—-]+\s{0,3}"
     r")",
     re.I,
@@ -39,73 +37,11 @@ _QUESTION = re.compile(
     rf"any\s(?:ideas?|tips?|suggestions?|thoughts?|advice|recommendations?|chance|news|plans)\b|(?:anyone|anybody)\s(?:know|have|tried)\b)",
     re.I,
 )
-_ORDER = re.compile(
-    r"(?:please|pls|kindly)\b|(?:help|tell|give|show|send|remind|teach|let|get|find|walk|convince)\s(?:me|us|the\suser)\b|"
-    r"(?:ignore|output|write|rewrite|draft|fix|translate|summari[sz]e|explain|generate|create|calculate|compute|convert|compare|"
-    r"describe|suggest|recommend|analy[sz]e|provide|make|add|remove|delete|rephrase|proofread|refactor|implement|debug|search|"
-    r"look\sup|check|print|return|repeat|continue|imagine|pretend|act|answer|respond|reply|consider|choose|pick|brainstorm|"
-    r"outline|design|organi[sz]e|schedule|cancel|set|turn|play|open|close|use|try|enjoy|tell|say|forget|keep|take|have|don['’]t|do|"
-    r"be|go|come|stay|let|wish|look|see|wait|listen|stop|start|give|show|read|find|ask|call|email|order|book|plan|list|format)\s"
-    r"(?=(?:me|us|a|an|the|my|this|that|these|those|some|all|any|it|them|him|her|your|our|to|for|in|on|at|up|out|out|like|as|"
-    r"with|what|how|why|who|if|more|another|one|two|three|again|down|into|from|about|care|safe|yourself|everything|be|do|"
-    r"give|worry|forget|hesitate|let|[A-Z\"'“`])\b|[\"'“`])|"
-    r"(?:i|we)(?:['’]d|\swould)\s(?:like|love|appreciate)\s(?:you|it\sif\syou|your|some\s(?:help|advice|tips|suggestions)|"
-    r"(?:to\s(?:know|hear|see|get|understand)))\b|i\s(?:want|need|expect)\syou\b|"
-    r"i(?:['’]m|\sam|\swas)\s(?:just\s)?(?:wondering|curious)\b|(?:i\s)?(?:need|could\suse|want)\s(?:some\s|your\s|a\s)?"
-    r"(?:help|advice|tips|suggestions|ideas|assistance|recommendations)\b|"
-    r"looking\sforward\sto\s(?:hearing|your)\b|(?:keep|take)\s(?:up|it|care|going)\b|good\sluck\b|have\s(?:a|fun)\b",
-    re.I,
-)
 _STANDING_ORDER = re.compile(
     r"(?:please\s)?(?:always|never|from\snow\son|whenever|every\stime|in\s(?:the\s)?future|going\sforward)\b|"
-    r"(?:please\s)?(?:call\sme|address\sme|speak\sto\sme|talk\sto\sme)\b",
+    r"(?:please\s)?(?:don['’]t\s|do\snot\s|never\s)?(?:call\sme|address\sme|speak\sto\sme|talk\sto\sme)\b",
     re.I,
 )
-_META = re.compile(
-    r"(?:that|this|it)\s(?:still\s)?(?:did\s?n['’]?o?t|does\s?n['’]?o?t|works?|worked|isn['’]t)\s?(?:work|help|right|correct|now|working)?\s?(?:[.!]{0,3}$|,\s(?:the\s)?same\s)|"
-    r"(?:i['’]m\s)?(?:still\s)?(?:getting\s|got\s|seeing\s|have\s)?(?:the\s)?(?:same|another)\s(?:error|problem|issue|result)\b|"
-    r"(?:try|do\sit|run\sit|say\sthat)\sagain\b|(?:you['’]re|you\sare)\s(?:right|wrong|welcome|awesome|amazing|the\sbest|so\s\w{1,15})\s?[.!]*$|"
-    r"(?:here['’]?s|here\s(?:is|are)|this\sis)\s(?:my|the|some)\s(?:code|log|output|error|file|text|draft|data|trace)|"
-    r"(?:see|as)\s(?:above|below|attached)|(?:the|your)\s(?:answer|output|response|code|result)\s(?:is|was|above)\b|"
-    r"as\san\sai\b|i\s(?:don['’]t|do\snot)\s(?:understand|get)\s(?:your|this|that|it)\b|"
-    r"(?:i\shope|hope)\s(?:this|that|it|you)\b|"
-    r"i(?:['’]m|\sam)\s(?:glad|happy|so\sglad|so\shappy|sorry|here|excited)\s(?:to\s(?:hear|help|see)|for\syou|you|that\syou|about\sthat)\b|"
-    r"(?:let|lemme)\s(?:me\s)?know\b|(?:can['’]t|cannot)\swait\sto\s(?:hear|see\s(?:it|you|what|how))\b|"
-    r"(?:thanks|thank\syou|thx|cheers|many\sthanks|appreciate\sit|i\s(?:really\s)?appreciate\s(?:your|the|it|that))\b(?!.{0,80}\b(?:i|i['’]m|i['’]ve|my|we)\b)|"
-    r"(?:good|great|nice|lovely|so\s(?:good|nice|great))\s(?:to|seeing|hearing|talking|chatting|catching)\b|"
-    r"(?:so\s|really\s)?(?:glad|happy|sorry|proud)\s(?:to\s(?:hear|help|see)|you|that\syou|it\s(?:helped|worked)|about|for\syou|of\syou)\b|"
-    r"(?:so|how|really|pretty|super)\s(?:cool|great|nice|awesome|amazing|good|sweet|inspiring|lovely|wonderful)\s(?:that|to|you|of)\b|"
-    r"love\s(?:that|the|this|your|those|these|how)\s(?:\w+\s?){1,5}[!.]*$|(?:appreciate|loving)\s(?:it|you|your|that|the)\b|"
-    r"your\s\w{3,14}\s(?:means?|really\smeans?)\s(?:a\slot|so\smuch|the\sworld|everything)\b|i(?:['’]m|\sam)\s(?:always\s|just\s)?(?:here|there)\s(?:for|to\s(?:support|help))\b|"
-    r"any\s?time\syou\b|(?:ok|okay|sure|alright)[,.]?\s(?:i\s)?(?:will|['’]ll)\s(?:try|do|check|see)\b|(?:congrats|congratulations)\b|"
-    r"(?:what|how)\s(?:an?\s)?[a-z]{3,14}(?:\s[a-z]{2,12}){0,3}\s?[!.]+$|(?:talk|see|catch|speak)\s(?:to\s|up\s)?(?:you\s)?(?:soon|later|then)\b",
-    re.I,
-)
-_REACTION = frozenset(
-    "a about absolutely again agree agreed ah all alright always am amazing an and anyway are as aw aww awesome awful bad be "
-    "beautiful best bet better brilliant but bye can can't care catch cheers come congrats cool could course cute day days deal "
-    "definitely did do don't done enjoy even exactly excellent exciting fair fantastic fascinating feel few fine for forget "
-    "friend fun funny genius get glad go goes going good goodbye gosh got great guess guys ha haha happy hard have hear hello "
-    "hey hi him hmm hope how huge i i'll i'm idea impressive in incredible indeed inspiring interesting is isn't it it'll it's "
-    "job just keep kidding kind know later like lol look looks lot lots love lovely luck makes man many matter maybe me mean "
-    "meant mind more morning much my never next nice night no nope not now of oh ok okay omg on one oops ouch perfect please "
-    "pleasure point power pretty problem proud question quite rad really relatable right rock sad same saying see seems sense "
-    "she should shame so some sorry sound sounds soon spot star stuff stunning such super sure surprised sweet take talk "
-    "terrific thank thanks that that'd that's the their them then there they thing things think thoughtful this those though "
-    "time to today too totally touching tough tragic true truth understand up very wait was way welcome well what what's "
-    "whatever will wish with without wonderful word work worries worry worth would wow yay yeah yep yes you you'll you're "
-    "you've your awe incredible adorable gorgeous breathtaking delicious yummy hilarious".split()
-)  # fmt: skip
-_OPINION_OF_YOU = re.compile(
-    r"(?:you(?:['’]re|['’]ve|['’]ll|['’]d)?|your|that|that['’](?:s|ll|d)|it['’]?s?|sounds?|looks?|seems?|so|such|this)\b",
-    re.I,
-)
-_JUDGEMENTS = frozenset(
-    "great awesome amazing cool nice lovely wonderful fantastic beautiful perfect incredible impressive inspiring sweet "
-    "fun exciting tough delicious gorgeous adorable thoughtful stunning brilliant proud glad happy excellent terrific "
-    "interesting good important helpful special cute yummy relaxing peaceful blast guts worth".split()
-)
-_STATES_SELF = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|my|me|we|we['’](?:re|ve|ll|d)|our|us|mine)\b", re.I)
 _CLAUSE_BREAK = re.compile(r",\s|;\s|\s[–—-]\s|—|\.\.\.\s?|\s(?=(?:and|but|so|because|since)\s)")
 _CONJUNCTION = re.compile(
     r"(?:and|but|so|because|since|as|given\sthat|now\sthat|seeing\sthat|considering(?:\sthat)?|although|though|while|whereas)\s",
@@ -141,7 +77,14 @@ _ASKS_LATER = re.compile(
     r",\s(?:and\s|so\s|but\s)?(?:(?:can|could|would|will)\s(?:you|anyone)|(?:what|how|which|where)\s(?:should|do|can|could|would)|any\s(?:ideas|tips|advice))\b",
     re.I,
 )
-_JOINT = re.compile(r"(?:and|but|so|also|then|or)\s(?:also\s|then\s)?", re.I)
+_OFFER = re.compile(
+    r"\b(?:would\syou\s(?:like|prefer\sme)|(?:do|did)\syou\s(?:want|need)|want\sme\sto|(?:shall|should|can|may|could)\si|need\s(?:any\s|some\s|more\s)?help|"
+    r"anything\selse|(?:how|what)\sabout\s[\"'“‘]|sounds?\sgood|is\sthere\sanything|does\sthat|how\sare\syou|how['’]s\sit|what['’]s\s(?:up|on\syour\smind)|"
+    r"(?:other|more)\squestions|right\?|isn['’]t\sit|ok(?:ay)?\?)",
+    re.I,
+)
+_ASKS_SOMETHING = re.compile(r"\b(?:you|your|who|whose|what|where|when|which|why|how)\b", re.I)
+_JOINT = re.compile(r"(?:and|but|so|also|then|or|now|next|first)\s(?:also\s|then\s)?", re.I)
 _TAG = re.compile(
     r",\s(?:right|huh|eh|ok|okay|(?:is|are|do|does|did|was|were|has|have|can|could|would|will)(?:n['’]t)?\s(?:i|you|he|she|it|they|we))\s?\?{1,3}$",
     re.I,
@@ -156,12 +99,12 @@ def statements(text: str, names: Collection[str] = ()) -> list[str]:
     body = _without_lead(text, names)
     if tells := _TELLS.match(body):
         body = body[tells.end() :].rstrip(" ?")
-    if not body or _is_noise(body, names):
+    if not body or talk_en.is_talk(body, names):
         return []
-    if _STANDING_ORDER.match(body) and not body.rstrip().endswith("?"):
+    if is_standing(body):
         return [body]
     bare = _without_conjunction(body, _JOINT)
-    asks, orders = is_question(bare), _ORDER.match(bare) is not None
+    asks, orders = is_question(bare), talk_en.is_order(bare)
     if not asks and not orders:
         return (_inside(body) if _ASKS_LATER.search(body) else []) or [body]
     return _inside(body)
@@ -169,9 +112,18 @@ def statements(text: str, names: Collection[str] = ()) -> list[str]:
 
 def answer(text: str, names: Collection[str] = ()) -> list[str]:
     """Return `text`, the reply to a question, even where it is no sentence ("Peanuts."); nothing for yes, no and thanks."""
-    words = [w.replace("’", "'").lower() for w in _WORD.findall(text)]
-    told = [w for w in words if w not in _REACTION and w not in names]
-    return [text.strip()] if told and not is_question(text) and not _META.match(text) and not _ORDER.match(text) else []
+    nothing = talk_en.is_reaction(text, names) or is_question(text) or talk_en.is_order(text)
+    return [] if nothing else [text.strip()]
+
+
+def is_standing(text: str) -> bool:
+    """Tell whether a sentence says how the speaker wants to be treated from now on."""
+    return _STANDING_ORDER.match(text) is not None and not text.rstrip().endswith("?")
+
+
+def asks_about_you(question: str) -> bool:
+    """Tell whether an answer to this question says something of the one who gives it; an offer's answer does not."""
+    return _OFFER.search(question) is None and _ASKS_SOMETHING.search(question) is not None
 
 
 def is_question(text: str) -> bool:
@@ -200,24 +152,6 @@ def _without_lead(text: str, names: Collection[str]) -> str:
 def _without_conjunction(text: str, pattern: re.Pattern[str] = _CONJUNCTION) -> str:
     match = pattern.match(text)
     return text[match.end() :] if match else text
-
-
-def _is_noise(body: str, names: Collection[str]) -> bool:
-    words = [w.replace("’", "'").lower() for w in _WORD.findall(body)]
-    words = [w for w in words if w.removesuffix("'s") not in names]
-    if not words or (sentences.length(body) < 2 and not any(c.isdigit() for c in body)):
-        return True
-    if _META.match(body):
-        return True
-    if len(words) <= 10 and all(w in _REACTION for w in words):
-        return True
-    about_self = _STATES_SELF.search(body) is not None
-    return (
-        len(words) <= 9
-        and not about_self
-        and _OPINION_OF_YOU.match(body) is not None
-        and not _JUDGEMENTS.isdisjoint(words)
-    )
 
 
 def _inside(body: str) -> list[str]:
@@ -299,7 +233,7 @@ def _asks_or_orders(clause: str) -> bool:
     clause = clause.strip()
     return (
         _QUESTION.match(clause) is not None
-        or _ORDER.match(clause) is not None
+        or talk_en.is_order(clause)
         or re.match(
             r"(?:what|which|who|where|when|why|how|any|please|can|could|would|should|do|does|is|are|help|got|know|maybe\syou)\b",
             clause,
@@ -314,6 +248,6 @@ def _states(clause: str) -> bool:
     if sentences.length(clause) < 3 or _HYPOTHETICAL.match(clause) or _asks_or_orders(clause):
         return False
     return _STATEMENT_START.match(clause) is not None and (
-        _STATES_SELF.search(clause) is not None
-        or re.match(r"[A-Z]|(?:he|she|they|his|her|their)\b", clause) is not None
+        talk_en.STATES_SELF.search(clause) is not None
+        or (talk_en.has_verb(clause) and re.match(r"[A-Z]|(?:he|she|they|his|her|their)\b", clause) is not None)
     )
