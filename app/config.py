@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -13,6 +15,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from app import errors
 
 Network: TypeAlias = IPv4Network | IPv6Network
+Wait = Annotated[float, Field(ge=0, le=30 * 86_400)]  #: seconds until another attempt
+_DAY_S = 86_400.0
+_PREFIX = "MEMORYD_"
 
 
 def default_data() -> Path:
@@ -34,7 +39,9 @@ def quiet_openmp() -> None:
 class Settings(BaseSettings):
     """Settings of one process. Read once in the roof (`load`), then handed down."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMORYD_", env_ignore_empty=True, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix=_PREFIX, env_ignore_empty=True, frozen=True, extra="ignore", allow_inf_nan=False
+    )
 
     # Where
     data: Path = Field(default_factory=default_data, description="Folder of everything that the embedded servers keep.")
@@ -67,13 +74,17 @@ class Settings(BaseSettings):
     )
     llm_model: str | None = Field(None, description="Name of the chat model; without it extraction works by rules.")
     llm_api_key: SecretStr | None = Field(None, description="Key of the chat endpoint, if it wants one.")
-    llm_timeout_s: float = Field(120.0, gt=0, description="Longest wait for one answer of the chat model, in seconds.")
+    llm_timeout_s: float = Field(
+        120.0, gt=0, le=_DAY_S, description="Longest wait for one answer of the chat model, in seconds."
+    )
     embedder_base_url: str | None = Field(
         None, description="OpenAI-compatible /embeddings endpoint; unset: the embedded model."
     )
     embedder_model: str | None = Field(None, description="Name of the embedding model at that endpoint.")
     embedder_api_key: SecretStr | None = Field(None, description="Key of the embedding endpoint, if it wants one.")
-    embedder_timeout_s: float = Field(30.0, gt=0, description="Longest wait for one batch of embeddings, in seconds.")
+    embedder_timeout_s: float = Field(
+        30.0, gt=0, le=_DAY_S, description="Longest wait for one batch of embeddings, in seconds."
+    )
     embedder_batch: int = Field(64, ge=1, le=2048, description="Texts in one request to the embedding endpoint.")
     extraction_window_tokens: int = Field(
         4000, ge=200, description="Tokens of conversation that one extraction call reads; longer adds are split."
@@ -81,10 +92,16 @@ class Settings(BaseSettings):
 
     # Worker
     worker_slots: int = Field(4, ge=1, le=100, description="Events that one worker processes at the same time.")
-    lease_s: float = Field(30.0, gt=0, description="Seconds after which an event of a dead worker is taken over.")
-    sweep_s: float = Field(2.0, gt=0, description="Seconds between two looks for due events, which need no Redis.")
-    drain_s: float = Field(20.0, ge=0, description="Seconds that a stopping worker waits for its running events.")
-    retry_delays_s: Annotated[tuple[float, ...], NoDecode] = Field(
+    lease_s: float = Field(
+        30.0, gt=0, le=_DAY_S, description="Seconds after which an event of a dead worker is taken over."
+    )
+    sweep_s: float = Field(
+        2.0, gt=0, le=_DAY_S, description="Seconds between two looks for due events, which need no Redis."
+    )
+    drain_s: float = Field(
+        20.0, ge=0, le=_DAY_S, description="Seconds that a stopping worker waits for its running events."
+    )
+    retry_delays_s: Annotated[tuple[Wait, ...], NoDecode] = Field(
         (2.0, 10.0, 60.0, 300.0, 1800.0),
         description="Waits before the second and later attempts of an event, comma-separated.",
     )
@@ -105,8 +122,8 @@ class Settings(BaseSettings):
         le=200,
         description="Webhook deliveries that one worker makes at the same time; two at most to one endpoint.",
     )
-    webhook_timeout_s: float = Field(10.0, gt=0, description="Longest time for one delivery, in seconds.")
-    webhook_delays_s: Annotated[tuple[float, ...], NoDecode] = Field(
+    webhook_timeout_s: float = Field(10.0, gt=0, le=_DAY_S, description="Longest time for one delivery, in seconds.")
+    webhook_delays_s: Annotated[tuple[Wait, ...], NoDecode] = Field(
         (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 36_000.0),
         description="Waits before the second and later attempts of a delivery, comma-separated.",
     )
@@ -121,12 +138,17 @@ class Settings(BaseSettings):
     media_max_parts: int = Field(20, ge=1, description="Images and documents in one add.")
     media_max_pages: int = Field(200, ge=1, description="Pages of one PDF.")
     media_timeout_s: float = Field(
-        20.0, gt=0, description="Longest time to fetch one image or document, and again to read it, in seconds."
+        20.0,
+        gt=0,
+        le=_DAY_S,
+        description="Longest time to fetch one image or document, and again to read it, in seconds.",
     )
 
     # Limits
     max_body_bytes: int = Field(10 * 2**20, ge=1024, description="Largest request body.")
-    body_timeout_s: float = Field(60.0, gt=0, description="Longest wait for a whole request body, in seconds.")
+    body_timeout_s: float = Field(
+        60.0, gt=0, le=_DAY_S, description="Longest wait for a whole request body, in seconds."
+    )
     max_messages: int = Field(10_000, ge=1, description="Messages in one add.")
     max_raw_messages: int = Field(
         2_000, ge=1, description="Messages in one add with `infer: false`, which waits until all are stored."
@@ -150,6 +172,28 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
 
+    @field_validator("database_url", mode="after")
+    @classmethod
+    def _is_postgres(cls, value: SecretStr | None) -> SecretStr | None:
+        # What the driver says of a bad address names no setting; and it says it late.
+        if value is None:
+            return None
+        parts = urlsplit(value.get_secret_value())
+        ports = [host.rpartition("]")[2].partition(":")[2] for host in parts.netloc.rpartition("@")[2].split(",")]
+        if parts.scheme not in ("postgres", "postgresql") or not all(_is_port(port) for port in ports if port):
+            raise ValueError("must be like postgresql://user:password@host:5432/database")
+        return value
+
+    @field_validator("llm_base_url", "embedder_base_url", "public_url", mode="after")
+    @classmethod
+    def _is_web_address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must begin with http:// or https:// and name a host")
+        return value
+
     @property
     def base_url(self) -> str:
         """Base URL of the API, without a slash at the end."""
@@ -166,8 +210,22 @@ def load(**overrides: object) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"
-        variable = name if name.isupper() else f"MEMORYD_{name.upper()}"
-        raise errors.SetupError(f"{variable}: {first['msg']}") from error
+        variable = name if name.isupper() else f"{_PREFIX}{name.upper()}"
+        if variable not in os.environ and variable.removeprefix(_PREFIX) in os.environ:
+            variable = variable.removeprefix(_PREFIX)  # the other name of the same setting
+        reason = str(first["msg"]).removeprefix("Value error, ")
+        raise errors.SetupError(f"{variable}: {reason}") from error
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and 0 < int(text) < 2**16
+
+
+def unknown() -> dict[str, str | None]:
+    """Return the variables of the environment that look like settings and are none, each with the setting it resembles."""
+    known = [f"{_PREFIX}{name.upper()}" for name in Settings.model_fields]
+    found = sorted(name for name in os.environ if name.upper().startswith(_PREFIX) and name.upper() not in known)
+    return {name: next(iter(difflib.get_close_matches(name.upper(), known, n=1)), None) for name in found}
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -55,6 +55,8 @@ def _settings(*, connected: bool = False) -> Settings:
     """Read the settings; `connected`: with the address of a database, that of a running `memoryd up` if need be."""
     settings = config.load()
     log.configure(settings.log_level, json_lines=settings.log_json)
+    for name, near in config.unknown().items():
+        log.get(__name__).warning("setting.unknown", name=name, **({"did_you_mean": near} if near else {}))
     if connected:
         from app.cli import addresses
 
