@@ -14,6 +14,8 @@ from tests.model_stub import ModelStub, Reply, says
 
 MARK = re.compile(r"mark-[a-z0-9]+-\d+")
 DIMS = fakes.DIMS
+#: In every message; what the model says of a mark are three of them, others each time it is asked, as real models do.
+WORDS = "apples pears plums figs dates limes grapes melons cherries quinces olives almonds".split()
 
 Trick = Callable[[dict[str, Any]], Reply | None]  # None: answer as usual
 
@@ -47,7 +49,17 @@ class Brain:
         marks = marks_of(asked)
         with self._lock:
             self.asked.update(marks)
-        return says({"facts": [{"text": f"{mark} said {random.random()}", "speaker": "user"} for mark in marks]})
+        return says({"facts": [{"text": f"{mark} said {words()}", "speaker": "user"} for mark in marks]})
+
+
+def message(mark: str) -> str:
+    """Return what a client says of a mark."""
+    return f"Remember {mark}: {' '.join(WORDS)}."
+
+
+def words() -> str:
+    """Return what the model makes of it."""
+    return " ".join(random.sample(WORDS, 3))
 
 
 def marks_of(asked: dict[str, Any]) -> list[str]:

@@ -15,12 +15,17 @@ from uuid import uuid4
 
 import httpx
 
-from tests.faults.brain import MARK
+from tests.faults.brain import MARK, message
 from tests.faults.world import World, eventually
 
 #: What a client may hear instead of 200: a line that broke, or a refusal that says when to try again.
 PASSING = frozenset("429 503 ConnectError ReadError WriteError RemoteProtocolError ReadTimeout".split())
 OPEN = "SELECT count(*) FROM events WHERE status IN ('PENDING', 'RUNNING')"
+WAITING = """
+SELECT kind, status, attempts, error_code, clock_timestamp() - created_at AS age, next_at - clock_timestamp() AS due_in,
+       lease_until - clock_timestamp() AS lease, clock_timestamp() - updated_at AS untouched
+FROM events WHERE status IN ('PENDING', 'RUNNING') ORDER BY seq LIMIT 20
+"""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class History:
         project = sorted(self.world.projects)[number % 2]
         user = f"{self.name}-{number % self.users}"
         mark = f"mark-{self.name}-{number}"
-        body = {"messages": [{"role": "user", "content": f"Remember {mark}."}], "user_id": user}
+        body = {"messages": [{"role": "user", "content": message(mark)}], "user_id": user}
         with self._lock:
             self.tried.add(mark)
         deadline = time.monotonic() + patience_s
@@ -87,7 +92,12 @@ class History:
 
     def settle(self, *, within_s: float = 60.0) -> None:
         """Wait until every event has ended."""
-        eventually(lambda: self.world.value(OPEN) == 0, within_s=within_s, what="an event has not ended")
+        try:
+            eventually(lambda: self.world.value(OPEN) == 0, within_s=within_s)
+        except AssertionError:
+            waiting = [str(row) for row in self.world.rows(WAITING)]
+            said = [f"{program.name}: {program.log[-1500:]}" for program in self.world.programs]
+            raise AssertionError("\n".join(["events have not ended", *waiting, *said])) from None
 
     def check(self, *, within_s: float = 60.0, failed: frozenset[str] = frozenset()) -> None:
         """Prove that each accepted add ended, had its effect exactly once, in order, and for nobody else.

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -61,8 +61,9 @@ def eventually(holds: Callable[[], T], *, within_s: float = 30.0, what: str = ""
 class Program:
     """One process of the service."""
 
-    def __init__(self, name: str, command: str, log: Path, env: dict[str, str]) -> None:
-        self.name, self._command, self._env = name, command, env
+    def __init__(self, name: str, command: str, log: Path, env: dict[str, str], *, bend: Path | None = None) -> None:
+        """`bend`: the folder from which it is told of the faults that are built into it; None: as it is released."""
+        self.name, self._command, self._env, self.bend = name, command, env, bend
         self.child = process.Child(name, log, death_signal=signal.SIGKILL)
         self._log_from = 0
 
@@ -79,7 +80,9 @@ class Program:
     def spawn(self) -> None:
         """Start it and return at once."""
         self._log_from = self.child.log.stat().st_size if self.child.log.exists() else 0
-        self.child.spawn([sys.executable, "-m", "app", self._command], env=self._env, cwd=str(ROOT))
+        module = "tests.faults.bent" if self.bend else "app"
+        told = {"FAULTS_BEND": str(self.bend)} if self.bend else {}
+        self.child.spawn([sys.executable, "-m", module, self._command], env=self._env | told, cwd=str(ROOT))
 
     def await_ready(self) -> None:
         """Wait until it works."""
@@ -105,15 +108,30 @@ class Program:
 class World:
     """PostgreSQL, Valkey, a model that obeys, proxies before all of them, an API and some workers."""
 
-    def __init__(self, folder: Path, *, workers: int = 2, postgres_folder: Path | None = None, **settings: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        workers: int = 2,
+        apis: int = 1,
+        bent: bool = False,
+        postgres_folder: Path | None = None,
+        postgres: Mapping[str, str] | None = None,
+        **settings: str,
+    ) -> None:
+        """`bent`: its processes can be told to be faulty. `postgres`: further settings of that server."""
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o711)
         self.folder = folder
+        self._bent, self._api_count = bent, apis
         self._settings = {**SETTINGS, **settings}
         self._ending = contextlib.ExitStack()
         self._count = workers
         self.postgres = PostgresServer(
-            postgres_folder or folder / "postgres", settings=POSTGRES, port=process.free_port(), timeout_s=60
+            postgres_folder or folder / "postgres",
+            settings={**POSTGRES, **(postgres or {})},
+            port=process.free_port(),
+            timeout_s=60,
         )
         self.valkey = ValkeyServer(folder / "valkey", port=process.free_port(), timeout_s=60)
         self.brain = Brain()
@@ -139,18 +157,39 @@ class World:
         self.redis = enter(Proxy(urlsplit(self.valkey.url).port or 0))
         self.model = enter(Proxy(urlsplit(self.brain.stub.url).port or 0))
         self.projects = self.run(self._prepare())
-        self.port = process.free_port()
-        self.api = Program("api", "serve", self.folder / "api.log", self._env(self.api_db))
+        self.ports = [process.free_port() for _ in range(self._api_count)]
+        self.apis = [self._program("api", "serve", self._env(self.api_db, port)) for port in self.ports]
         names = [f"worker{number}" for number in range(1, self._count + 1)]
-        self.workers = [Program(n, "worker", self.folder / f"{n}.log", self._env(self.worker_db)) for n in names]
-        for program in (self.api, *self.workers):
+        self.workers = [self._program(name, "worker", self._env(self.worker_db, self.port)) for name in names]
+        for program in self.programs:
             later(program.kill)
             program.spawn()
-        for program in (self.api, *self.workers):
+        for program in self.programs:
             program.await_ready()
         return self
 
-    def _env(self, database: Proxy) -> dict[str, str]:
+    @property
+    def api(self) -> Program:
+        """The first API."""
+        return self.apis[0]
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self.ports[0]
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """Every process of ours."""
+        return (*self.apis, *self.workers)
+
+    def _program(self, name: str, command: str, env: dict[str, str]) -> Program:
+        bend = self.folder / f"bend-{name}-{env['MEMORYD_PORT']}" if self._bent else None
+        if bend:
+            bend.mkdir()
+        return Program(name, command, self.folder / f"{name}-{env['MEMORYD_PORT']}.log", env, bend=bend)
+
+    def _env(self, database: Proxy, port: int) -> dict[str, str]:
         ours = ("MEMORYD_", "DATABASE_URL", "REDIS_URL")
         model = _at(self.brain.stub.url, self.model.port)
         return {
@@ -158,7 +197,7 @@ class World:
             "DATABASE_URL": _at(self.postgres.dsn, database.port),
             "REDIS_URL": _at(self.valkey.url, self.redis.port),
             "MEMORYD_DATA": str(self.folder),
-            "MEMORYD_PORT": str(self.port),
+            "MEMORYD_PORT": str(port),
             "MEMORYD_LLM_BASE_URL": model,
             "MEMORYD_LLM_MODEL": "brain",
             "MEMORYD_EMBEDDER_BASE_URL": model,
@@ -190,12 +229,14 @@ class World:
 
     # The API
 
-    def client(self, project: str | None = None, *, timeout_s: float = 30.0) -> httpx.Client:
-        """Return a client of the API with the key of a project; the first one if none is named."""
-        secret = self.projects[project or next(iter(self.projects))]
+    def client(
+        self, project: str | None = None, *, timeout_s: float = 30.0, api: int = 0, secret: str | None = None
+    ) -> httpx.Client:
+        """Return a client of an API with the key of a project, the first one if none is named, or with `secret`."""
+        secret = secret or self.projects[project or next(iter(self.projects))]
         headers = {"Authorization": f"Token {secret}"}
         return httpx.Client(
-            base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=timeout_s, trust_env=False
+            base_url=f"http://127.0.0.1:{self.ports[api]}", headers=headers, timeout=timeout_s, trust_env=False
         )
 
     def ready(self) -> dict[str, Any]:
@@ -234,11 +275,11 @@ class World:
             server.child.send(signal.SIGCONT)
             if not server.child.alive():
                 server.start()
-        for program in (self.api, *self.workers):
+        for program in self.programs:
             program.child.send(signal.SIGCONT)
             if not program.child.alive():
                 program.spawn()
-        for program in (self.api, *self.workers):
+        for program in self.programs:
             program.await_ready()
 
     def kill_postgres(self) -> None:
