@@ -7,7 +7,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +56,15 @@ def read(path: Path) -> Iterator[Row]:
             )
 
 
+def _distinct(rows: Iterable[Row]) -> Iterator[Row]:
+    for _, of_user in itertools.groupby(rows, key=lambda row: row.user_id):
+        seen: set[str] = set()
+        for number, row in enumerate(of_user):
+            fresh = row if row.text not in seen else replace(row, text=f"{row.text}, note {number}")
+            seen.add(fresh.text)
+            yield fresh
+
+
 class _Prepared(NamedTuple):
     row: Row
     vector: bytes
@@ -76,34 +85,27 @@ def _prepare(rows: list[Row]) -> list[_Prepared]:
     ]
 
 
-async def load(conn: databases.Conn, project_id: int, rows: Iterable[Row]) -> int:
-    """Load rows that come user by user; a text that its user already has is left out. Return how many were loaded.
+async def load(conn: databases.Conn, project_id: int, rows: Iterable[Row], *, model: str = ReadyMade.model) -> int:
+    """Load rows that come user by user; a text that its user already has gets a number. Return how many were loaded.
 
-    `conn`: of a superuser, for COPY does not go through row-level security.
+    `conn`: of a superuser, for COPY does not go through row-level security. `model`: whose vectors the ready-made ones are
+    said to be.
     """
-    await models.register(conn, ReadyMade.model, ReadyMade.dims)
+    await models.register(conn, model, ReadyMade.dims)
     loaded = 0
     with ProcessPoolExecutor(2) as pool:
-        source = iter(rows)
+        source = _distinct(rows)
         parts = iter(lambda: list(itertools.islice(source, _PART)), [])
         waiting = [pool.submit(_prepare, part) for part in itertools.islice(parts, 4)]
-        seen: tuple[str, set[str]] = ("", set())
         while waiting:
             prepared = waiting.pop(0).result()
             waiting.extend(pool.submit(_prepare, part) for part in itertools.islice(parts, 1))
             for user_id, of_user in itertools.groupby(prepared, key=lambda item: item.row.user_id):
-                if seen[0] != user_id:
-                    seen = (user_id, set())
-                fresh = []
-                for item in of_user:
-                    if item.row.text not in seen[1]:
-                        seen[1].add(item.row.text)
-                        fresh.append(item)
-                loaded += await _copy(conn, project_id, user_id, fresh)
+                loaded += await _copy(conn, project_id, user_id, list(of_user), model)
     return loaded
 
 
-async def _copy(conn: databases.Conn, project_id: int, user_id: str, items: list[_Prepared]) -> int:
+async def _copy(conn: databases.Conn, project_id: int, user_id: str, items: list[_Prepared], model: str) -> int:
     memories, vectors, postings, total = [], [], [], 0
     async with conn.transaction():
         scope = await scopes.ensure(conn, project_id, Owners(user_id=user_id))
@@ -115,7 +117,7 @@ async def _copy(conn: databases.Conn, project_id: int, user_id: str, items: list
                 (project_id, memory_id, scope.id, user_id, row.text, digest, "user", row.metadata, sorted(terms),
                  length, row.said_at, row.said_at)
             )  # fmt: skip
-            vectors.append((project_id, scope.id, memory_id, ReadyMade.model, HalfVector.from_binary(vector)))
+            vectors.append((project_id, scope.id, memory_id, model, HalfVector.from_binary(vector)))
             postings += [(project_id, scope.id, term, memory_id, tf, length) for term, tf in terms.items()]
         await conn.copy_records_to_table("memories", records=memories, columns=_MEMORIES)
         await conn.copy_records_to_table(

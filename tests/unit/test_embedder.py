@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -43,6 +44,42 @@ async def test_a_long_text_is_found_by_its_beginning(model: embedder.EmbeddedMod
     rows = await model.embed([long, "The green boat was lent to Maria.", "Nothing of note happened."])
     query = await model.embed_query("Who bought the blue van?")
     assert rows[0] @ query > rows[1] @ query
+
+
+async def test_queries_that_come_together_get_the_vectors_that_they_get_alone() -> None:
+    texts = [f"Who bought {thing}?" for thing in ("the blue van", "a house", "兄の自転車", "nothing " * 60)] * 5
+    made, alone = embedder.EmbeddedModel(), embedder.EmbeddedModel()
+    together = await asyncio.gather(*(made.embed_query(text) for text in texts))
+    for text, vector in zip(texts, together, strict=True):
+        assert (vector == await alone.embed_query(text)).all()
+    await made.close()
+    await alone.close()
+
+
+async def test_a_failing_engine_is_everybodys_error_and_the_next_query_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = embedder.EmbeddedModel()
+
+    def broken(_texts: list[str]) -> list[object]:
+        raise RuntimeError("the engine broke")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(made, "_of_queries", broken)
+        failed = await asyncio.gather(*(made.embed_query(f"query {n}") for n in range(20)), return_exceptions=True)
+    assert {str(error) for error in failed} == {"the engine broke"}
+    assert (await made.embed_query("query 1")).shape == (made.dims,)
+    await made.close()
+
+
+async def test_whoever_gives_up_takes_nothing_from_the_others() -> None:
+    made = embedder.EmbeddedModel()
+    impatient = asyncio.create_task(made.embed_query("the same"))
+    patient = asyncio.create_task(made.embed_query("the same"))
+    await asyncio.sleep(0)
+    impatient.cancel()
+    assert (await patient).shape == (made.dims,)
+    await made.close()
 
 
 async def test_an_equal_query_gets_the_very_same_vector(model: embedder.EmbeddedModel) -> None:
