@@ -10,12 +10,12 @@ from pydantic import BaseModel, Field
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app import errors
-from app.api import answers, docs, pages, selection, tenant
+from app.api import answers, docs, pages, receipts, selection, tenant
 from app.api import fields as read
 from app.api.auth import Caller, RuntimeDep
 from app.api.memories import IdempotencyKey
 from app.api.wire import Reply, Shape, router
-from app.domain import filters, owners, pins
+from app.domain import erase, filters, owners, pins
 from app.model import DEFAULT_CATEGORIES, Condition, Memory, Operator, Owner, OwnerKind
 from app.store import history, memories
 from app.store import owners as owner_rows
@@ -299,20 +299,22 @@ async def get_entity(kind: Kind, name: Name, caller: Caller, rt: RuntimeDep) -> 
 
 @by_name.delete(
     "/v2/entities/{entity_type}/{entity_id:path}/",
-    response_model=answers.DeleteAccepted,
+    response_model=receipts.OwnerErased,
     responses=docs.statuses(400, 403, 404, 409, 422, shape=Shape.BOTH),
     dependencies=tenant.IN_QUERY,
 )
 async def delete_entity(
     kind: Kind, name: Name, caller: Caller, rt: RuntimeDep, idempotency_key: IdempotencyKey
 ) -> Reply:
-    """Delete a user, agent, app or run, and every memory that names it. Adds that were accepted before are cancelled."""
-    return await _delete(caller, rt, kind, name, idempotency_key)
+    """Erase a user, agent, app or run: every memory that names it, and every other trace. Adds that were accepted before
+    are cancelled. The receipt says what went, and that a second look found nothing.
+    """
+    return _erased(await erase.owner(rt, caller, kind, name, idempotency_key=idempotency_key))
 
 
 @routes.delete(
     "/v1/entities/{entity_type}/{entity_number}/",
-    response_model=answers.DeleteAccepted,
+    response_model=receipts.OwnerErased,
     responses=docs.statuses(400, 403, 404, 409, 422, shape=Shape.ERROR),
     deprecated=True,
     dependencies=tenant.IN_QUERY,
@@ -326,14 +328,16 @@ async def delete_entity_by_number(
     rt: RuntimeDep,
     idempotency_key: IdempotencyKey,
 ) -> Reply:
-    """Delete a user, agent, app or run by its number, and every memory that names it."""
+    """Erase a user, agent, app or run by its number; as by its name."""
     text = read.segment(entity_number)
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise errors.InvalidRequest("Invalid entity ID. Must be an integer.")
-    found = await owners.find_by_id(rt, caller, kind, int(text))
-    return await _delete(caller, rt, kind, found.name, idempotency_key)
+    return _erased(await erase.numbered(rt, caller, kind, int(text), idempotency_key=idempotency_key))
 
 
-async def _delete(caller: Caller, rt: RuntimeDep, kind: OwnerKind, name: str, idempotency_key: str | None) -> Reply:
-    event = await owners.delete(rt, caller, kind, name, idempotency_key=idempotency_key)
-    return Reply({"message": "Delete in progress. This may take some time.", "event_id": event.id})
+def _erased(done: erase.Erased) -> Reply:
+    return Reply({
+        "message": "Delete in progress. This may take some time.",
+        "event_id": done.event.id,
+        "receipt": done.receipt,
+    })  # fmt: skip

@@ -10,7 +10,20 @@ _TEXT = "Alice moved to Lisbon and works at a bakery."
 _SAID = [{"role": "user", "content": "I moved to Lisbon and work at a bakery."}]
 _AT = "2026-03-14T09:26:53.589793Z"
 _PAGE = {"count": 1, "next": None, "previous": None}
-_DELETING = {"response": {"message": "Delete in progress. This may take some time.", "event_id": _EVENT_ID}}
+_DELETING = {
+    "response": {
+        "message": "Delete in progress. This may take some time.",
+        "event_id": _EVENT_ID,
+        "receipt": {
+            "id": _EVENT_ID,
+            "erased_at": "2026-07-01T09:30:00Z",
+            "erased": {"memories": 3, "history": 5, "messages": 6, "events": 4, "scopes": 1, "owners": 1},
+            "remaining": {},
+            "verified": True,
+            "not_covered": ["backups and archived write-ahead log, until they age out"],
+        },
+    }
+}
 _SCORED = {"score": 0.83, "score_breakdown": {"semantic": 0.71, "bm25": 2.4, "entity": 1.0}}
 
 _ENTITY = {

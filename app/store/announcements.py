@@ -85,6 +85,24 @@ async def insert_deleted(conn: Conn, project_id: int, event_id: UUID) -> int:
     return _count(await conn.execute(_INSERT_DELETED, project_id, event_id))
 
 
+_INSERT_ERASED = f"""
+WITH n AS (
+    SELECT $1::bigint AS project_id, m.position, 'memory_delete' AS event_type, $3::uuid AS event_id, NULL::uuid AS memory_id,
+           NULL::text AS user_id, NULL::text AS agent_id, NULL::text AS app_id, NULL::text AS run_id,
+           jsonb_build_object('id', m.id, 'data', jsonb_build_object('memory', ''), 'event', 'DELETE') AS details
+    FROM unnest($2::uuid[]) WITH ORDINALITY AS m (id, position)
+)
+{FAN_OUT}
+"""  # noqa: S608 - a constant
+
+
+async def insert_erased(conn: Conn, project_id: int, memory_ids: Sequence[UUID], event_id: UUID) -> int:
+    """Write a delivery for each of these memories, which an erase has taken: its id, so that receivers drop their copies, and
+    nothing that it said or whose it was. Return how many.
+    """
+    return _count(await conn.execute(_INSERT_ERASED, project_id, list(memory_ids), event_id))
+
+
 #: What endpoints are told of an add `e` that has failed; `s` is its scope.
 OF_FAILED = """e.project_id, 0 AS position, 'ingest_job_failed' AS event_type, e.id AS event_id, NULL::uuid AS memory_id,
        s.user_id, s.agent_id, s.app_id, s.run_id,

@@ -42,6 +42,7 @@ WITH wanted AS (                                    -- the scopes of all arrival
     JOIN scopes s ON s.project_id = $1 AND s.owners_hash = w.hash
       AND s.user_id IS NOT DISTINCT FROM w.user_id AND s.agent_id IS NOT DISTINCT FROM w.agent_id
       AND s.app_id IS NOT DISTINCT FROM w.app_id AND s.run_id IS NOT DISTINCT FROM w.run_id
+    FOR KEY SHARE OF s                              -- an erase deletes scopes: before this, or after the commit
 ), made AS (
     INSERT INTO scopes (project_id, user_id, agent_id, app_id, run_id)
     SELECT $1, w.user_id, w.agent_id, w.app_id, w.run_id FROM wanted w

@@ -245,6 +245,8 @@ def translated() -> Iterator[None]:
     try:
         yield
     except asyncpg.ForeignKeyViolationError as error:
+        if str(error.constraint_name).endswith("_scope_id_fkey"):
+            raise errors.Conflict("The owner was erased meanwhile; nothing was stored. Send the request again.") from error
         if not str(error.constraint_name).endswith("_project_id_fkey"):
             raise
         raise errors.NotFound("The project was deleted meanwhile.") from error

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from uuid import UUID
 
 from app.model import Entity
+from app.store import event_rows
 from app.store.db import Conn
 
 _MAX_NORM_BYTES = 1_000  # an entry of a B-tree has 2,704 bytes at most
@@ -72,7 +73,6 @@ WHERE e.project_id = $1 AND e.id = ANY($2::bigint[])
 """
 
 
-async def delete_unmentioned(conn: Conn, project_id: int, ids: Collection[int]) -> None:
-    """Delete those of these entities that no memory mentions; the caller holds their scopes."""
-    if ids:
-        await conn.execute(_DELETE_UNMENTIONED, project_id, list(ids))
+async def delete_unmentioned(conn: Conn, project_id: int, ids: Collection[int]) -> int:
+    """Delete those of these entities that no memory mentions; the caller holds their scopes. Return how many."""
+    return event_rows.count(await conn.execute(_DELETE_UNMENTIONED, project_id, list(ids))) if ids else 0

@@ -195,7 +195,7 @@ _REOPEN = f"""
 UPDATE events
 SET status = 'PENDING', attempts = 0, next_at = clock_timestamp(), completed_at = NULL, error_code = NULL, error = NULL,
     updated_at = clock_timestamp()
-WHERE project_id = $1 AND id = $2 AND status = 'FAILED'
+WHERE project_id = $1 AND id = $2 AND status = 'FAILED' AND error_code IS DISTINCT FROM 'erased'
 RETURNING {event_rows.COLUMNS}
 """  # noqa: S608 - the columns are a constant
 
@@ -209,6 +209,8 @@ async def reopen(conn: Conn, project_id: int, event_id: UUID) -> Event:
     if row is not None:
         return event_rows.event(row)
     event = await get(conn, project_id, event_id)
+    if event.error_code == "erased":
+        raise errors.Conflict("What was asked for is erased; there is nothing to try again.")
     raise errors.Conflict(f"Only a FAILED event can be retried; this one is {event.status}.")
 
 
@@ -216,7 +218,7 @@ _REOPEN_FAILED = """
 UPDATE events                                   -- a look through the project's events; an operator asks, rarely
 SET status = 'PENDING', attempts = 0, next_at = clock_timestamp(), completed_at = NULL, error_code = NULL, error = NULL,
     updated_at = clock_timestamp()
-WHERE project_id = $1 AND status = 'FAILED' AND kind <> ALL ($2::text[])
+WHERE project_id = $1 AND status = 'FAILED' AND kind <> ALL ($2::text[]) AND error_code IS DISTINCT FROM 'erased'
 """
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from app.model import NewMemory, Vector
+from app.store import event_rows
 from app.store.db import Conn
 
 _MAX_TF = 32_767  # of the column's type
@@ -76,9 +77,9 @@ WHERE t.project_id = $1 AND t.scope_id = d.scope_id AND t.term = d.lexeme COLLAT
 """
 
 
-async def delete_terms(conn: Conn, project_id: int, ids: Iterable[UUID]) -> None:
-    """Delete the terms of memories, while their rows still say which those are."""
-    await conn.execute(_DELETE_TERMS, project_id, list(ids))
+async def delete_terms(conn: Conn, project_id: int, ids: Iterable[UUID]) -> int:
+    """Delete the terms of memories, while their rows still say which those are; return how many."""
+    return event_rows.count(await conn.execute(_DELETE_TERMS, project_id, list(ids)))
 
 
 _INSERT_SOURCES = """

@@ -23,6 +23,7 @@ WITH named AS (
     WHERE project_id = $1 AND owners_hash = $6
       AND user_id IS NOT DISTINCT FROM $2 AND agent_id IS NOT DISTINCT FROM $3
       AND app_id IS NOT DISTINCT FROM $4 AND run_id IS NOT DISTINCT FROM $5
+    FOR KEY SHARE                                               -- an erase deletes scopes: before this, or after the commit
 ), made AS (
     INSERT INTO scopes (project_id, user_id, agent_id, app_id, run_id)
     SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT FROM found)

@@ -178,9 +178,8 @@ async def test_delete_takes_every_memory_that_names_the_entity_and_no_other(clie
     assert await names(client) == [("user", "u2"), ("run", "r1")]
     event = (await client.get(f"/v1/event/{event_id}/")).json()
     assert (event["event_type"], event["status"]) == ("DELETE_USER", "SUCCEEDED")
-    assert event["metadata"] == {"deleted": 2, "cancelled_adds": 0}
-    changes = (await client.get(f"/v1/memories/{alone}/history/")).json()
-    assert [change["event"] for change in changes] == ["ADD", "DELETE"]
+    assert (event["metadata"]["deleted"], event["metadata"]["cancelled_adds"]) == (2, 0)
+    assert (await client.get(f"/v1/memories/{alone}/history/")).status_code == 404
 
 
 async def test_add_that_was_accepted_before_stores_nothing(

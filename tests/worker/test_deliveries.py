@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from app import errors
-from app.domain import batch, edit, endpoints, owners
+from app.domain import batch, edit, endpoints, erase
 from app.model import Condition, Endpoint, Operator, Owners, Status, WebhookEvent
 from app.runtime import Runtime
 from app.store import deliveries, webhooks
@@ -117,19 +117,19 @@ async def test_every_change_is_told_once(post: Post, receiver: Receiver) -> None
     await edit.delete(rt, caller, by_text["one"])
     await batch.delete(rt, caller, [by_text["two"], by_text["three"]])
     await edit.delete_all(rt, caller, Condition("user_id", Operator.EQ, "alice"), {"user_id": "alice"})
-    await owners.delete(rt, caller, "user", "bob")
+    await erase.owner(rt, caller, "user", "bob")
     async with working(rt):
-        await eventually(post.ended(endpoint, 14))
+        await eventually(post.ended(endpoint, 13))
     got = sorted((one.details["event"], one.details["data"]["memory"]) for one in receiver.at())
     assert got == sorted(
-        [("ADD", text) for text in ("one", "two", "three", "four", "five", "six")]
+        [("ADD", text) for text in ("one", "two", "three", "four", "five")]  # what was not sent before the erase never is
         + [("UPDATE", "uno"), ("UPDATE", "two")]
-        + [("DELETE", text) for text in ("uno", "two", "three", "four", "five", "six")]
+        + [("DELETE", text) for text in ("uno", "two", "three", "four", "five", "")]  # an erase tells no text
     )
-    assert len({one.id for one in receiver.at()}) == 14
-    gone = [one.sent for one in receiver.at() if one.details["data"]["memory"] == "six"]
-    assert {sent["user_id"] for sent in gone} == {"bob"}
-    assert all(sent["event_id"] for sent in gone)
+    assert len({one.id for one in receiver.at()}) == 13
+    gone = [one.sent for one in receiver.at() if one.details["data"]["memory"] == ""]
+    assert [sent["event_details"]["id"] for sent in gone] == [str(by_text["six"])]
+    assert all(sent["event_id"] and "user_id" not in sent for sent in gone)
 
 
 async def test_categories_are_told_with_the_name_of_the_memory(post: Post, receiver: Receiver) -> None:

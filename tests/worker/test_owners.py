@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from app import errors
-from app.domain import owners
+from app.domain import erase
 from app.model import Owners, Status
 from app.runtime import Runtime
 from app.store import claims
@@ -36,7 +36,7 @@ async def work(lab: Lab, rt: Runtime) -> None:
 async def delete(lab: Lab, rt: Runtime) -> None:
     """Delete alice, if she is there."""
     try:
-        await owners.delete(rt, lab.caller(), "user", "alice")
+        await erase.owner(rt, lab.caller(), "user", "alice")
     except errors.NotFound:
         return
 
