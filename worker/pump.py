@@ -6,7 +6,9 @@ import os
 import secrets
 import socket
 import time
+from datetime import datetime
 
+from app import log
 from app.domain import attempt, export
 from app.model import Event
 from app.runtime import Runtime
@@ -14,6 +16,9 @@ from app.store import claims, exports, workers
 from worker import jobs
 from worker.slots import Slots
 
+_log = log.get("worker")
+
+CLOCKS_DIFFER_S = 30.0  #: between this machine and the database; more is logged
 PURGE_EVERY_S = 600.0  #: between two looks for exports that nobody can fetch any more
 
 
@@ -23,6 +28,7 @@ class Pump(Slots[Event]):
     def __init__(self, rt: Runtime) -> None:
         super().__init__(rt, rt.settings.worker_slots)
         self._purge_at = 0.0  # by the monotonic clock
+        self._ahead_s = 0.0  # of the database, as it was logged last
         self.id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
     async def claim(self) -> Event | None:
@@ -39,11 +45,18 @@ class Pump(Slots[Event]):
         """Make events of dead workers due again, and say that this worker lives."""
         async with self._rt.db.acquire(None) as conn:
             reclaimed = await claims.reclaim_expired(conn, self._rt.settings.retry_delays_s)
-            await workers.beat(conn, self.id, slots=self.slots, running=self.running)
+            self._compare(await workers.beat(conn, self.id, slots=self.slots, running=self.running))
             if time.monotonic() >= self._purge_at:
                 await exports.delete_old(conn, kept_days=export.KEPT_DAYS)
                 self._purge_at = time.monotonic() + PURGE_EVERY_S
         return reclaimed
+
+    def _compare(self, now: datetime) -> None:
+        """Say, whenever that changes, how far this machine's clock is from the database's, which alone decides."""
+        ahead_s = time.time() - now.timestamp()
+        if abs(ahead_s - self._ahead_s) > CLOCKS_DIFFER_S:
+            _log.warning("clock.differs", ahead_of_database_s=round(ahead_s))
+            self._ahead_s = ahead_s
 
     async def give_back(self, item: Event) -> None:
         """Return an event undone."""

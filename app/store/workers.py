@@ -14,6 +14,7 @@ FORGET_S = 3600.0  #: a worker that was not seen for so long is dropped from the
 _BEAT = """
 INSERT INTO workers (id, slots, running) VALUES ($1, $2, $3)
 ON CONFLICT (id) DO UPDATE SET slots = excluded.slots, running = excluded.running, seen_at = clock_timestamp()
+RETURNING clock_timestamp()
 """
 _FORGET = "DELETE FROM workers WHERE id = $1 OR seen_at < clock_timestamp() - make_interval(secs => $2)"
 _ALIVE = """
@@ -34,9 +35,10 @@ class Worker:
     seen_at: datetime
 
 
-async def beat(conn: Conn, worker_id: str, *, slots: int, running: int) -> None:
-    """Say that this worker lives."""
-    await conn.execute(_BEAT, worker_id, slots, running)
+async def beat(conn: Conn, worker_id: str, *, slots: int, running: int) -> datetime:
+    """Say that this worker lives; return what time it is by the database."""
+    now: datetime = await conn.fetchval(_BEAT, worker_id, slots, running)
+    return now
 
 
 async def forget(conn: Conn, worker_id: str) -> None:
