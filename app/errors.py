@@ -20,6 +20,7 @@ AppError
 ├── TryLater                503  nothing is wrong with the request
 │   ├── RateLimited         429
 │   ├── DatabaseUnavailable 503
+│   │   └── TransactionLost      another transaction won; run it again
 │   ├── ModelUnavailable    503  a model or embedder did not answer (retryable)
 │   ├── EmbedderUnavailable 503
 │   └── OutboundUnavailable 503  an address of the caller's did not answer (retryable)
@@ -168,6 +169,10 @@ class DatabaseUnavailable(TryLater):
     """The database does not answer; try again."""
 
     code = "database_unavailable"
+
+
+class TransactionLost(DatabaseUnavailable):
+    """The database let another change win every time; try again."""
 
 
 class ModelUnavailable(TryLater):

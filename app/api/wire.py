@@ -20,6 +20,7 @@ from starlette.types import Scope
 from app import errors
 from app.api import auth, rights
 from app.config import Settings
+from app.domain import again
 
 SHAPE = "memoryd.shape"  #: key of the ASGI scope: how the errors of the route look
 THREAD_BYTES = 256 * 1024  #: larger bodies are parsed in a thread, so that other requests go on meanwhile
@@ -84,7 +85,7 @@ class Route(APIRoute):
                 rights.require(request.scope[auth.CALLER], self.name)
             if model is not None:
                 request = _Loaded(request, await read(request, request.app.state.runtime.settings, model))
-            return await handle(request)
+            return await again.if_lost(lambda: handle(request))
 
         return handler
 

@@ -12,6 +12,7 @@ import uuid_utils.compat as uuids
 
 from app import errors
 from app.domain import (
+    again,
     announce,
     attempt,
     attribute,
@@ -205,7 +206,7 @@ async def _work(rt: Runtime, event: Event) -> int:
         expiration_date=add.request.expiration_date or add.project.settings.expiration_date,
     )
     prepared = await remember.prepare(rt, fresh, shared)
-    stored = await _commit(rt, add, extracted, found, prepared)
+    stored = await again.if_lost(lambda: _commit(rt, add, extracted, found, prepared))
     return len(stored)
 
 

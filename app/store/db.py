@@ -32,7 +32,6 @@ _TRANSIENT = (
     asyncpg.PostgresConnectionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
-    asyncpg.TransactionRollbackError,  # deadlocks and serialization failures
     asyncpg.LockNotAvailableError,
     asyncpg.ReadOnlySQLTransactionError,  # the server became a replica
     asyncpg.InvalidCachedStatementError,  # a migration has just changed what the statement returns; next time it is new
@@ -138,7 +137,7 @@ class Database:
     async def transaction(self, project_id: int | None) -> AsyncIterator[Conn]:
         """Lend a connection inside one transaction: committed at the end, rolled back when the body raises.
 
-        Raises: DatabaseUnavailable, also when the transaction lost a deadlock and should be run again.
+        Raises: DatabaseUnavailable; TransactionLost when it lost a deadlock: run it again, as again.if_lost does.
         """
         async with self.acquire(project_id) as conn:
             with translated():
@@ -258,6 +257,8 @@ def translated() -> Iterator[None]:
         raise errors.SetupError(f"The database refuses memoryd: {error}") from error
     except _MISCONFIGURED as error:
         raise errors.SetupError(f"The database refuses memoryd: {error}") from error
+    except asyncpg.TransactionRollbackError as error:  # deadlocks and serialization failures
+        raise errors.TransactionLost from error
     except _TRANSIENT as error:
         raise errors.DatabaseUnavailable from error
     except asyncpg.InternalClientError as error:  # the server died in the midst of an answer, and the driver lost count
