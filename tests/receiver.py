@@ -21,6 +21,7 @@ class Reply:
     body: bytes = b"ok"
     headers: dict[str, str] = field(default_factory=dict)
     hangs: bool = False  # never comes
+    drips: bool = False  # begins, and goes on byte by byte without an end
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class Receiver(Loopback):
                         self.send_header(name, value)
                     self.end_headers()
                     self.wfile.write(reply.body)
+                    while reply.drips and not receiver.stopped.wait(0.05):
+                        self.wfile.write(b".")
                 except OSError:
                     return  # the client has read enough
 

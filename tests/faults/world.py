@@ -63,7 +63,7 @@ class Program:
 
     def __init__(self, name: str, command: str, log: Path, env: dict[str, str], *, bend: Path | None = None) -> None:
         """`bend`: the folder from which it is told of the faults that are built into it; None: as it is released."""
-        self.name, self._command, self._env, self.bend = name, command, env, bend
+        self.name, self._command, self.env, self.bend = name, command, env, bend
         self.child = process.Child(name, log, death_signal=signal.SIGKILL)
         self._log_from = 0
 
@@ -82,7 +82,7 @@ class Program:
         self._log_from = self.child.log.stat().st_size if self.child.log.exists() else 0
         module = "tests.faults.bent" if self.bend else "app"
         told = {"FAULTS_BEND": str(self.bend)} if self.bend else {}
-        self.child.spawn([sys.executable, "-m", module, self._command], env=self._env | told, cwd=str(ROOT))
+        self.child.spawn([sys.executable, "-m", module, self._command], env=self.env | told, cwd=str(ROOT))
 
     def await_ready(self) -> None:
         """Wait until it works."""
