@@ -10,7 +10,20 @@ from types import ModuleType
 
 import pytest
 
-from app.domain import dates, dates_en, dates_zh, link, machine, rules, rules_en, rules_zh, sentences, voice
+from app.domain import (
+    dates,
+    dates_en,
+    dates_zh,
+    link,
+    machine,
+    names_zh,
+    rules,
+    rules_en,
+    rules_zh,
+    sentences,
+    talk_en,
+    voice,
+)
 from app.domain.conversation import Conversation
 from app.model import Message
 
@@ -65,7 +78,7 @@ UNITS = (
         "记忆",
     ),
 )
-MODULES = (dates, dates_en, dates_zh, link, machine, rules, rules_en, rules_zh, sentences, voice)
+MODULES = (dates, dates_en, dates_zh, link, machine, names_zh, rules, rules_en, rules_zh, sentences, talk_en, voice)
 
 
 def _patterns(module: ModuleType) -> list[tuple[re.Pattern[str], bool]]:
