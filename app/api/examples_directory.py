@@ -112,6 +112,15 @@ def _done(message: str, **more: str) -> dict[str, str]:
     return {"message": message, **more}
 
 
+_RECEIPT = {
+    "id": "0198f3a2-7c41-7d3e-9b1f-2a6d1c0e5f77",
+    "erased_at": "2026-07-01T09:30:00Z",
+    "erased": {"memories": 120, "history": 140, "events": 80, "api_keys": 2, "projects": 1},
+    "remaining": {},
+    "verified": True,
+    "not_covered": ["backups and archived write-ahead log, until they age out"],
+}
+
 #: By operation: the body of a request, and of its answer when all is well.
 _KEY = {
     "id": "0198f3a2-7c1d-7e44-9b0a-5d2e8f6c1a37",
@@ -141,7 +150,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "response": _done("Organization created successfully.", org_id=_ORG),
     },
     "get_organization": {"response": _ORGANIZATION},
-    "delete_organization": {"response": _done("Organization deleted successfully!")},
+    "delete_organization": {"response": {**_done("Organization deleted successfully!"), "receipt": _RECEIPT}},
     "list_organization_members": {"response": {"members": [{"user_id": _ADMIN["email"], **_ADMIN}]}},
     "add_organization_member": {"request": _BOB, "response": _done("User added to the organization.")},
     "update_organization_member": {"request": _BOB, "response": _done("User role updated successfully")},
@@ -162,7 +171,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         },
         "response": _done("Project updated successfully"),
     },
-    "delete_project": {"response": _done("Project and related data deleted successfully.")},
+    "delete_project": {"response": {**_done("Project and related data deleted successfully."), "receipt": _RECEIPT}},
     "list_project_members": {"response": {"members": [_ADMIN]}},
     "add_project_member": {"request": _BOB, "response": _done("User added to the project successfully.")},
     "update_project_member": {"request": _BOB, "response": _done("User role updated successfully.")},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.api import answers, directory, docs
+from app.api import answers, directory, docs, receipts
 from app.api.auth import Caller, RuntimeDep
 from app.api.directory import OrgId
 from app.api.wire import Reply, Shape, router
@@ -45,13 +45,13 @@ async def get_organization(org_id: OrgId, caller: Caller, rt: RuntimeDep) -> Rep
 
 @routes.delete(
     "/api/v1/orgs/organizations/{org_id}/",
-    response_model=answers.Done,
+    response_model=receipts.ProjectErased,
     responses=docs.statuses(403, 404, 409, shape=Shape.ERRORS),
 )
 async def delete_organization(org_id: OrgId, caller: Caller, rt: RuntimeDep) -> Reply:
     """Delete an organization with all its projects and memories. Not the first one. Needs an owner's key."""
-    await tenancy.delete_organization(rt, caller, org_id)
-    return Reply({"message": "Organization deleted successfully!"})
+    receipt = await tenancy.delete_organization(rt, caller, org_id)
+    return Reply({"message": "Organization deleted successfully!", "receipt": receipt.shown()})
 
 
 @routes.get(

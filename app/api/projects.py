@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from app.api import answers, directory, docs
+from app.api import answers, directory, docs, receipts
 from app.api.auth import Caller, RuntimeDep
 from app.api.directory import OrgId, ProjectId
 from app.api.wire import Reply, Shape, router
@@ -70,7 +70,7 @@ async def update_project(
 
 @routes.delete(
     "/api/v1/orgs/organizations/{org_id}/projects/{project_id}/",
-    response_model=answers.Done,
+    response_model=receipts.ProjectErased,
     responses=docs.statuses(403, 404, 409, shape=Shape.MESSAGE),
 )
 async def delete_project(org_id: OrgId, project_id: ProjectId, caller: Caller, rt: RuntimeDep) -> Reply:
@@ -78,8 +78,8 @@ async def delete_project(org_id: OrgId, project_id: ProjectId, caller: Caller, r
 
     The last project of the first organization stays.
     """
-    await tenancy.delete_project(rt, caller, org_id, project_id)
-    return Reply({"message": "Project and related data deleted successfully."})
+    receipt = await tenancy.delete_project(rt, caller, org_id, project_id)
+    return Reply({"message": "Project and related data deleted successfully.", "receipt": receipt.shown()})
 
 
 @routes.get(

@@ -28,6 +28,6 @@ class OwnerErased(answers.DeleteAccepted):
 
 
 class ProjectErased(answers.Done):
-    """The project is gone with everything in it; the receipt says of what."""
+    """The project, or the organization, is gone with everything in it; the receipt says of what."""
 
     receipt: Receipt = Field(description="What was erased.")

@@ -204,6 +204,30 @@ def export_memories(
     move.write(move.place(config.load(), url, key), target, move.filters_of(filters))
 
 
+@cli.command("erase")
+def erase_owner(
+    user: Annotated[str | None, typer.Option("--user", help="The user with this id.", show_default=False)] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="Or the agent.", show_default=False)] = None,
+    app: Annotated[str | None, typer.Option("--app", help="Or the application.", show_default=False)] = None,
+    run: Annotated[str | None, typer.Option("--run", help="Or the run.", show_default=False)] = None,
+    of: KeyProject = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only.")] = False,
+    vacuum: Annotated[
+        bool, typer.Option("--vacuum", help="Afterwards, clear dead rows out of the tables' pages.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the receipt as JSON.")] = False,
+) -> None:
+    """Erase every trace of a user, agent, application or run, and print the receipt.
+
+    Safe to break off and to repeat. Exit code 1 when there is no such owner, or something is left.
+    """
+    from app.cli import erase
+
+    kind, name = erase.owner_of({"user": user, "agent": agent, "app": app, "run": run})
+    erase.run(erase.Order(kind, name, of, yes=yes, dry_run=dry_run, vacuum=vacuum, as_json=as_json))
+
+
 @cli.command()
 def openapi() -> None:
     """Print the interface as OpenAPI 3.1."""

@@ -126,15 +126,15 @@ def delete(
 ) -> None:
     """Delete a project with all its memories and keys. Not the last one of the first organization."""
     from app.cli import chosen
-    from app.domain import tenancy
+    from app.domain import erase, tenancy
     from app.runtime import Runtime
 
     if not yes:
         typer.confirm(f"Delete {which} with all its memories and keys?", abort=True)
 
-    async def remove(rt: Runtime) -> str:
+    async def remove(rt: Runtime) -> tuple[str, erase.Receipt]:
         found = await chosen.project(rt, which)
-        await tenancy.delete_project(rt, None, found.organization_public_id, found.public_id)
-        return found.name
+        return found.name, await tenancy.delete_project(rt, None, found.organization_public_id, found.public_id)
 
-    print(f"Deleted {chosen.run(remove)}.")
+    name, receipt = chosen.run(remove)
+    print(f"Deleted {name}: {sum(receipt.erased.values())} rows, {sum(receipt.remaining.values())} left.")

@@ -23,6 +23,7 @@ from app.domain.filter_fields import CAMEL
 from app.model import Caller, Event, OwnerKind, Project, Status
 from app.runtime import Runtime
 from app.store import announcements, erase_owner, events, owners, traces
+from app.store import erase as erase_rows
 from app.store.db import Conn
 from app.store.traces import Reach
 
@@ -33,13 +34,14 @@ PAUSE_S = 0.05  #: between two looks whether what is being sent has arrived
 TRIES = 5  #: of a transaction that another one kept from its rows
 
 #: What no statement reaches, for people.
-NOT_COVERED = (
+NOT_COVERED_OF_PROJECTS = (
     "backups and archived write-ahead log, until they age out",
-    "pages of tables and indexes on disk, until PostgreSQL has vacuumed and reused them (`memoryd erase --vacuum` does the first)",
-    "API keys that are pinned to it by its id (`memoryd keys list` shows them)",
+    "pages of tables and indexes on disk, and the samples of the query planner, until PostgreSQL has vacuumed and analyzed"
+    " them, as it does by itself, or `memoryd erase --vacuum` at once",
     "what webhook receivers, model servers and callers were sent before",
     "words in the memory of running processes, until they restart",
 )
+NOT_COVERED = (*NOT_COVERED_OF_PROJECTS, "API keys that are pinned to it by its id; `memoryd keys list` shows them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,36 @@ class Erased:
 
 class _Sending(Exception):
     """A delivery that would tell of the owner is just being sent."""
+
+
+# Projects
+
+
+async def stop_sending(rt: Runtime, project_ids: Sequence[int]) -> None:
+    """Send nothing more of these projects, which are about to be erased, and wait for what is just being sent."""
+    while True:
+        async with rt.db.transaction(None) as conn:
+            await erase_rows.quiet(conn, project_ids)
+            if not await erase_rows.sending(conn, project_ids, margin_s=erase_owner.SENDING_MARGIN_S):
+                return
+        await asyncio.sleep(PAUSE_S)
+
+
+async def projects(conn: Conn, project_ids: Sequence[int]) -> Receipt:
+    """Erase projects with all their rows, in the caller's transaction; `confirmed` takes the second look at the receipt."""
+    gone: Counter[str] = Counter()
+    for project_id in project_ids:
+        gone += Counter(await erase_rows.project(conn, project_id))
+    return Receipt(uuid7(), datetime.now(UTC), _some(gone), not_covered=NOT_COVERED_OF_PROJECTS)
+
+
+async def confirmed(rt: Runtime, receipt: Receipt, project_ids: Sequence[int]) -> Receipt:
+    """Return the receipt with what a second look has found of these projects."""
+    left: Counter[str] = Counter()
+    async with rt.db.acquire(None) as conn:
+        for project_id in project_ids:
+            left += Counter(await erase_rows.left(conn, project_id))
+    return replace(receipt, remaining=dict(left), verified=not left)
 
 
 # Owners

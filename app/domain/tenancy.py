@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from app import errors
-from app.domain import access, project_settings
+from app.domain import access, erase, project_settings
 from app.model import Caller, Member, Organization, Project, ProjectSettings
 from app.runtime import Runtime
-from app.store import erase, members, orgs
+from app.store import members, orgs
 from app.store.db import Conn
 
 
@@ -119,21 +119,31 @@ async def rename_organization(rt: Runtime, caller: Caller | None, org_id: str, n
         return await orgs.rename_organization(conn, found.id, named)
 
 
-async def delete_organization(rt: Runtime, caller: Caller | None, org_id: str) -> None:
-    """Delete an organization with its projects and everything in them. Keys of these stop working.
+async def delete_organization(rt: Runtime, caller: Caller | None, org_id: str) -> erase.Receipt:
+    """Delete an organization with its projects and everything in them. Keys of these stop working. Return the receipt.
 
-    Raises: NotAllowed, NotFound; Conflict for the installation's own organization.
+    Safe to break off and to repeat. Raises: NotAllowed, NotFound; Conflict for the installation's own organization.
     """
     async with rt.db.transaction(None) as conn:
+        doomed = await _doomed_organization(conn, caller, org_id)
+        project_ids = [project.id for project in await orgs.list_projects(conn, doomed.id)]
+    await erase.stop_sending(rt, project_ids)
+    async with rt.db.transaction(None) as conn:
         await orgs.lock_directory(conn)
-        found = await reached_organization(conn, caller, org_id)
-        require_owner(caller, "Unauthorized")
-        if found.id == await orgs.oldest_organization(conn):
-            raise errors.Conflict("The first organization is the installation's own, and cannot be deleted.")
-        for project in await orgs.list_projects(conn, found.id):
-            await erase.project(conn, project.id)
-        await orgs.delete_organization(conn, found.id)
+        doomed = await _doomed_organization(conn, caller, org_id)
+        project_ids = [project.id for project in await orgs.list_projects(conn, doomed.id)]
+        receipt = await erase.projects(conn, project_ids)
+        await orgs.delete_organization(conn, doomed.id)
     access.forget()
+    return await erase.confirmed(rt, receipt, project_ids)
+
+
+async def _doomed_organization(conn: Conn, caller: Caller | None, org_id: str) -> Organization:
+    found = await reached_organization(conn, caller, org_id)
+    require_owner(caller, "Unauthorized")
+    if found.id == await orgs.oldest_organization(conn):
+        raise errors.Conflict("The first organization is the installation's own, and cannot be deleted.")
+    return found
 
 
 # Projects
@@ -205,20 +215,31 @@ async def change_project(
     return saved
 
 
-async def delete_project(rt: Runtime, caller: Caller | None, org_id: str, project_id: str) -> None:
-    """Delete a project and everything in it. Its keys stop working, also the caller's own.
+async def delete_project(rt: Runtime, caller: Caller | None, org_id: str, project_id: str) -> erase.Receipt:
+    """Delete a project and everything in it. Its keys stop working, also the caller's own. Return the receipt.
 
+    Accepted events end with it. What is just being sent to an endpoint is waited for; afterwards nothing is sent. Safe to
+    break off and to repeat: until everything goes at once, nothing does.
     Raises: NotFound, NotAllowed; Conflict for the last project of the installation's own organization.
     """
     async with rt.db.transaction(None) as conn:
+        doomed = await _doomed_project(conn, caller, org_id, project_id)
+    await erase.stop_sending(rt, [doomed.id])
+    async with rt.db.transaction(None) as conn:
         await orgs.lock_directory(conn)  # of two that delete the last two, one must see the other
-        found = await reached_project(conn, caller, org_id, project_id)
-        require_owner(caller, "Unauthorized to modify this project.")
-        siblings = await orgs.list_projects(conn, found.organization_id)
-        if len(siblings) == 1 and found.organization_id == await orgs.oldest_organization(conn):
-            raise errors.Conflict("The last project of the first organization cannot be deleted; make another first.")
-        await erase.project(conn, found.id)
+        doomed = await _doomed_project(conn, caller, org_id, project_id)
+        receipt = await erase.projects(conn, [doomed.id])
     access.forget()
+    return await erase.confirmed(rt, receipt, [doomed.id])
+
+
+async def _doomed_project(conn: Conn, caller: Caller | None, org_id: str, project_id: str) -> Project:
+    found = await reached_project(conn, caller, org_id, project_id)
+    require_owner(caller, "Unauthorized to modify this project.")
+    siblings = await orgs.list_projects(conn, found.organization_id)
+    if len(siblings) == 1 and found.organization_id == await orgs.oldest_organization(conn):
+        raise errors.Conflict("The last project of the first organization cannot be deleted; make another first.")
+    return found
 
 
 def _first_member(caller: Caller | None) -> Member:
