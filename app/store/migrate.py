@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -95,12 +96,31 @@ async def apply(conn: db.Conn, file: File) -> None:
     if file.sql.startswith(_NO_TRANSACTION):
         # One statement at a time: a string of several would be one implicit transaction.
         for statement in _statements(file.sql):
-            await conn.execute(statement)
+            if not await _is_made(conn, statement):
+                await conn.execute(statement)
         await conn.execute(_RECORD, file.name, file.checksum)
         return
     async with conn.transaction():
         await conn.execute(file.sql)
         await conn.execute(_RECORD, file.name, file.checksum)
+
+
+_CONCURRENT = re.compile(r"CREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.IGNORECASE)
+_IS_VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)"
+
+
+async def _is_made(conn: db.Conn, statement: str) -> bool:
+    """Return whether the index that a statement builds is there, from a run that ended in the middle.
+
+    One that such a run left half-built is dropped: it is used for nothing, and its name is taken.
+    """
+    found = _CONCURRENT.match(statement)
+    if found is None:
+        return False
+    is_valid: bool | None = await conn.fetchval(_IS_VALID, found[1])
+    if is_valid is False:
+        await conn.execute(f"DROP INDEX CONCURRENTLY {found[1]}")
+    return bool(is_valid)
 
 
 def _statements(sql: str) -> list[str]:

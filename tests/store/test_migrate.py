@@ -90,6 +90,27 @@ CREATE INDEX CONCURRENTLY trial_two
     await conn.close()
 
 
+async def test_a_file_that_was_broken_off_between_or_inside_its_statements_is_finished_by_the_next_run(fresh_db):
+    """As kill -9 leaves it: the first index built, the second half-built, nothing recorded."""
+    sql = """-- memoryd: no-transaction
+-- Why; it takes no lock that waits.
+CREATE INDEX CONCURRENTLY trial_one ON owners (name);
+CREATE UNIQUE INDEX CONCURRENTLY trial_two ON trial (number);
+"""
+    conn = await db.connect(fresh_db.dsn)
+    await conn.execute("CREATE TABLE trial (number integer)")
+    await conn.execute("INSERT INTO trial VALUES (1), (1)")
+    with pytest.raises(Exception, match="duplicate"):  # the server, too, leaves an index that is not valid
+        await migrate.apply(conn, migrate.File("0900_trial.sql", "sum", sql))
+    half = "SELECT relname, indisvalid FROM pg_index JOIN pg_class ON oid = indexrelid WHERE relname LIKE 'trial_%' ORDER BY 1"
+    assert [tuple(row) for row in await conn.fetch(half)] == [("trial_one", True), ("trial_two", False)]
+    await conn.execute("DELETE FROM trial")
+    await migrate.apply(conn, migrate.File("0900_trial.sql", "sum", sql))
+    assert [tuple(row) for row in await conn.fetch(half)] == [("trial_one", True), ("trial_two", True)]
+    assert await conn.fetchval("SELECT checksum FROM schema_migrations WHERE name = '0900_trial.sql'") == "sum"
+    await conn.close()
+
+
 async def test_every_key_of_a_tenants_table_begins_with_the_project(conn):
     """So that the schema can be distributed or partitioned by project."""
     wrong = await conn.fetch("""
