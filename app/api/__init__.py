@@ -34,6 +34,7 @@ from app.api import (
     stats,
     summary,
     webhooks,
+    why,
 )
 from app.runtime import Runtime
 
@@ -42,6 +43,7 @@ ROUTERS = (
     service.keyed,
     memories.adds,
     search.routes,
+    why.routes,
     entities.first,  # before the routes of one memory, whose paths have a place for any word
     memories.routes,
     events.routes,

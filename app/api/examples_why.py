@@ -38,4 +38,28 @@ def examples(memory: dict[str, Any]) -> dict[str, dict[str, Any]]:
                 ],
             }
         },
+        "explain_search": {
+            "request": {
+                "query": "What does Alice do on Sundays?",
+                "filters": {"user_id": "alice"},
+                "memory_id": memory["id"],
+            },
+            "response": {
+                "memory_id": memory["id"],
+                "found": False,
+                "stage": "threshold",
+                "reason": "Its score 0.0712 is below the threshold 0.1.",
+                "failed": [],
+                "rank": 3,
+                "score": 0.0712,
+                "arms": {
+                    "semantic": {"score": 0.79, "rank": 4},
+                    "keyword": {"score": 1.2, "rank": 3},
+                    "entity": {"score": 0.5, "rank": 2},
+                },
+                "changes": {"threshold": 0.0712},
+                "advice": ["threshold ≤ 0.0712"],
+                "explain": None,
+            },
+        },
     }

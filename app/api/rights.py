@@ -32,6 +32,7 @@ RIGHTS = {
     "add_memories_v1": _OWN_WRITE,
     "import_memories": _WRITE,
     "search_memories": _OWN_READ,
+    "explain_search": _OWN_READ,
     "search_memories_v1": _OWN_READ,
     "search_memories_v2": _OWN_READ,
     "list_memories": _OWN_READ,

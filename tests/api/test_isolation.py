@@ -51,6 +51,7 @@ ROWS: dict[str, Row] = {
     "add_memories_v1": Row({**EVERYBODY, "messages": [{"role": "user", "content": "I like tea."}]}, foreign=OWN),
     "import_memories": Row({"memories": [{"memory": "She likes tea.", "id": "{memory_id}", "user_id": "alice"}]}, foreign=OWN),
     "search_memories": Row({"query": "canary", "filters": {"user_id": "*"}, "threshold": 0}, foreign=OWN),
+    "explain_search": Row({"query": "canary", "filters": {"user_id": "*"}, "memory_id": "{memory_id}"}),
     "search_memories_v1": Row({"query": "canary", **EVERYBODY, "threshold": 0}, foreign=OWN),
     "search_memories_v2": Row({"query": "canary", "filters": {"memory_ids": ["{memory_id}"]}, "threshold": 0}, foreign=OWN),
     "list_memories": Row({"filters": {"OR": [{"user_id": "*"}, {"agent_id": "*"}]}}, foreign=OWN),
