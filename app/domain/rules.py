@@ -104,14 +104,16 @@ def facts(conversation: Conversation) -> list[Fact]:
     prefixed = _prefixes(conversation.messages)
     names = _first_names(conversation, prefixed)
     found: dict[str, Fact] = {}
-    question = _last_question(conversation.earlier[-1].content) if conversation.earlier else None
+    last = conversation.earlier[-1] if conversation.earlier else None
     for message in conversation.messages:
         if message.role not in ("user", "assistant") or not message.content.strip():
             continue
         speaker, offset = _speaker(conversation, message, prefixed)
+        asked = last is not None and (last.role, last.name) != (message.role, message.name)
+        question = _last_question(last.content) if last and asked else None
         for fact in _message_facts(conversation, message, speaker, offset, names, question):
             found.setdefault(fact.text, fact)
-        question = _last_question(message.content[offset:])
+        last = message
     return list(found.values())
 
 
@@ -155,6 +157,8 @@ def _message_facts(
         stated = stated[:MACHINE_STATEMENTS]
     elif not stated and question:
         stated = _answer(message.content[offset:], names)
+    elif speaker.alone and len(stated) == 1 and not question and _is_passing(stated[0]):
+        return
     for number, group in enumerate(_groups(stated)):
         spans = [dates.find(s.text, base=said_at) for s in group]
         text = _tell(group, spans, said_at, speaker)
@@ -171,6 +175,10 @@ def _message_facts(
             happened_from=min((start for start, _ in happened), default=None),
             happened_to=max((end for _, end in happened), default=None),
         )
+
+
+def _is_passing(statement: _Statement) -> bool:
+    return (rules_zh if statement.chinese else talk_en).is_passing(statement.text)
 
 
 def _answer(text: str, names: frozenset[str]) -> list[_Statement]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import simplemma
 
@@ -11,7 +11,7 @@ from app.domain import sentences, voice
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 ORDER = re.compile(
-    r"(?:please|pls|kindly)\b|let['’]s\b|(?:help|tell|give|show|send|remind|teach|let|get|find|walk|convince)\s(?:me|us|the\suser)\b|"
+    r"(?:please|pls|kindly)\b|[^.!?]{1,60},?\s(?:please|pls)\s?[.!]{0,3}$|let['’]s\b|(?:help|tell|give|show|send|remind|teach|let|get|find|walk|convince)\s(?:me|us|the\suser)\b|"
     r"(?:ignore|output|write|rewrite|draft|fix|translate|summari[sz]e|explain|generate|create|calculate|compute|convert|compare|"
     r"describe|suggest|recommend|analy[sz]e|provide|make|add|remove|delete|rephrase|proofread|refactor|implement|debug|search|"
     r"look\sup|check|print|return|repeat|continue|imagine|pretend|draw|sketch|sort|count|merge|commit|push|install|upload|download|act|answer|respond|reply|consider|choose|pick|brainstorm|"
@@ -46,7 +46,7 @@ META = re.compile(
     r"any\s?time\syou\b|(?:ok|okay|sure|alright)[,.]?\s(?:i\s)?(?:will|['’]ll)\s(?:try|do|check|see)\b|(?:congrats|congratulations)\b|"
     r"(?:ok|okay|awesome|perfect|great|amazing|haha\w{0,6}|lol),?\s(?:thanks|thank\syou|thx|cheers)\b(?!.{0,80}\b(?:i|i['’]m|i['’]ve|my|we)\b)|"
     r"that['’]s\s(?:exactly|just|precisely|all)\s(?:what\s)?i\s(?:needed|wanted|want|need|meant|was|thought|had)\b|(?:never\s?mind|nvm|forget\sit)\b.{0,30}$|"
-    r"(?:oops|whoops|ugh|argh|damn)\b.{0,24}$|that['’]s\s(?:so|very|really|too)\s(?:kind|nice|sweet|generous|thoughtful|funny|bad|sad)\b|"
+    r"all\s(?:good|set|done|clear)\b.{0,12}(?:$|,)|happy\s(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|birthday|holidays?|new\syear|weekend|easter|christmas)\b.{0,12}$|(?:oops|whoops|ugh|argh|damn)\b.{0,24}$|that['’]s\s(?:so|very|really|too)\s(?:kind|nice|sweet|generous|thoughtful|funny|bad|sad)\b|"
     r"that['’]s\s(?:such\s)?an?\s(?:shame|pity|bummer|relief|pleasure|surprise|lot|riot|deal|plan)\b(?!.{0,80}\b(?:i|i['’]m|i['’]ve|my|we)\b)|"
     r"good\s?night\b.{0,30}$|(?:that|this|it)(?:\sreally|\sso)?\s(?:helped|helps)\b.{0,16}$|"
     r"(?:what|how)\s(?:an?\s)?[a-z]{3,14}(?:\s[a-z]{2,12}){0,3}\s?[!.]+$|(?:talk|see|catch|speak)\s(?:to\s|up\s)?(?:you\s)?(?:soon|later|then|tomorrow|tonight)\b",
@@ -100,6 +100,13 @@ _NO_ORDERS = frozenset(
     "love like hate need want hope miss prefer think guess bet work live sleep rent light plan cost rain snow study feel wish "
     "believe know have enjoy own mean put set cut hit hurt quit shut spread split read beat cast bid fit rid shed let saw".split()
 )
+_LASTS = re.compile(
+    r"\b(?:he|she|they|his|hers?|their|him|them|who|always|never|every|each|usually|often|no\slonger|any\smore|anymore|allerg\w{1,4}|prefer\w{0,3}|"
+    r"can['’]?t|cannot|must|weekdays?|weekends?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|mum|mom|dad|wife|husband|son|daughter|"
+    r"brother|sister|boss|client|customer|team|dog|cat|birthday|rent|budget|deadline)\b",
+    re.I,
+)
+_POINTS = re.compile(r"(?:(?:ok|okay|so|now|but|and|hmm)\s){0,3}(?:it|that|this|those|these)\b", re.I)
 _AUXILIARIES = frozenset(
     "is are was were am be been being has have had do does did can could will would shall should may might must ain't "
     "isn't aren't wasn't weren't hasn't haven't hadn't don't doesn't didn't can't couldn't won't wouldn't shouldn't cannot".split()
@@ -110,9 +117,13 @@ def is_order(text: str) -> bool:
     """Tell whether an English sentence asks for something to be done."""
     if ORDER.match(text):
         return True
-    verb = _OBJECT.match(text)
-    first = text.split(" ", 1)[0].lower()
-    return verb is not None and first not in _NO_ORDERS and first not in voice.PAST_FORMS and voice.is_verb(first)
+    first, _, rest = text.partition(" ")
+    first = first.lower()
+    if first in _NO_ORDERS or first in voice.PAST_FORMS or not voice.is_verb(first):
+        return False
+    # A noun that opens a sentence is followed by a verb of its own: "Work starts at nine".
+    clause = re.split(r"[,;.!?:]", rest, maxsplit=1)[0]
+    return _OBJECT.match(text) is not None or (clause.strip() != "" and not has_verb(clause))
 
 
 def is_verbless(text: str) -> bool:
@@ -121,7 +132,22 @@ def is_verbless(text: str) -> bool:
     if len(words) > 7 or any(w[:1].isupper() or w[:1].isdigit() for w in words[1:]) or STATES_SELF.search(text):
         return False
     # In another language every word would look like none.
-    return not has_verb(text) and all(simplemma.is_known(word.lower(), lang="en") for word in words)
+    return not has_verb(text) and _is_english(words)
+
+
+def is_passing(text: str) -> bool:
+    """Tell whether a short remark to a machine is about no person, name, number or rule: "The layout looks off."."""
+    words = _WORD.findall(text)
+    if len(words) > 9 or STATES_SELF.search(text) or _LASTS.search(text) or not _is_english(words):
+        return False
+    if _POINTS.match(text):
+        return re.search(r"\s[A-Z\"'“]", text) is None
+    return re.search(r"\s[A-Z\"'“]|\d", text) is None
+
+
+def _is_english(words: Sequence[str]) -> bool:
+    known = sum(simplemma.is_known(word.lower(), lang="en") or "'" in word or "’" in word for word in words)
+    return known >= len(words) - 1 and known > 0
 
 
 def has_verb(text: str) -> bool:
