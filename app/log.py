@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import sys
 from typing import Any
 
+import orjson
 import structlog
 
 #: Keys, webhook secrets, authorisation headers and passwords in addresses never reach a log.
@@ -27,6 +29,26 @@ def _redact_values(_logger: Any, _name: str, entry: structlog.typing.EventDict) 
     return {key: redact(value) if isinstance(value, str) else value for key, value in entry.items()}
 
 
+def _json(entry: Any, **_options: Any) -> str:
+    try:
+        return orjson.dumps(entry, default=repr, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z).decode()
+    except TypeError:  # half a character, or a number beyond 64 bits
+        return json.dumps(entry, default=repr)
+
+
+class _Stderr:
+    """What structlog hands a finished line to."""
+
+    def __init__(self, *_names: Any) -> None:
+        pass
+
+    def msg(self, line: str) -> None:
+        """Write the line to standard error, in one piece."""
+        sys.stderr.write(line + "\n")
+
+    debug = info = warning = warn = error = exception = critical = fatal = log = msg
+
+
 def configure(level: str = "INFO", *, json_lines: bool = True) -> None:
     """Send all logging, ours and the libraries', to standard error in one form. Safe to repeat."""
     shared: list[structlog.typing.Processor] = [
@@ -37,14 +59,13 @@ def configure(level: str = "INFO", *, json_lines: bool = True) -> None:
         _redact_values,
     ]
     render: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer(ensure_ascii=False)
-        if json_lines
-        else structlog.dev.ConsoleRenderer(colors=False)
+        structlog.processors.JSONRenderer(_json) if json_lines else structlog.dev.ConsoleRenderer(colors=False)
     )
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        # Written directly: the way through the standard library's logging takes three times as long, for every request.
+        processors=[*shared, render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level)),
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        logger_factory=_Stderr,
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)
