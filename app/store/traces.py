@@ -80,14 +80,15 @@ PROFILE_OF = "t.kind = 'PROFILE' AND t.payload ->> 'entity_type' = :kind AND t.p
 _EXPORT = f"""t.scope_ids && :scopes OR {_filtered("t.filters")} OR t.scope_ids && ARRAY(
     SELECT m.scope_id FROM memories m WHERE m.project_id = $1 AND m.id = ANY (:memories))"""  # noqa: S608 - constants
 
-_EVENT = f"""t.scope_id = ANY (:scopes) OR t.id = ANY (:adds)
+# An event that was emptied is none of anybody any more.
+_EVENT = f"""t.payload <> '{{}}' AND (t.scope_id = ANY (:scopes) OR t.id = ANY (:adds)
     OR ({OF_CHANGES} AND {SOME})
     OR (t.kind <> 'ADD' AND (
         {PROFILE_OF}
         OR (t.kind = 'DELETE_USER' AND t.payload ->> 'entity_type' = :kind AND t.payload ->> 'entity_id' = :name)
         OR (t.kind IN ('DELETE_ALL', 'EXPORT') AND {_filtered("t.payload")})
         OR (t.kind = 'EXPORT' AND t.id IN (
-            SELECT x.id FROM exports x WHERE x.project_id = $1 AND ({as_("x", _EXPORT)})))))"""  # noqa: S608
+            SELECT x.id FROM exports x WHERE x.project_id = $1 AND ({as_("x", _EXPORT)}))))))"""  # noqa: S608
 
 #: Deliveries `t` that tell of the owner.
 DELIVERY = f"({_NAMED} OR t.memory_id = ANY (:memories))"
