@@ -191,6 +191,7 @@ async def _ask(conn: Conn, project_id: int, trail: Trail, vector: Vector, *, mod
             happened_to=row.happened_to,
             follows=row.follows,
             cosine=row.cosine,
+            typical=row.typical,
             bm25=words.get(row.id, 0.0),
             entity=linked[row.id][0] if row.id in linked else 0.0,
             links=linked[row.id][1] if row.id in linked else 0,

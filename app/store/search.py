@@ -212,15 +212,24 @@ class Found:
     happened_from: datetime | None
     happened_to: datetime | None
     cosine: float | None  # similarity to the question; None without a vector of the model
+    typical: float | None  # inner product of its vector and the mean of those found; None as above
     follows: UUID | None  # the memory just before it in its scope
 
 
 _FOUND = """
+WITH vectors AS MATERIALIZED (                                  -- primary key of memory_vectors
+    SELECT v.memory_id, v.embedding
+    FROM memories m JOIN memory_vectors v
+         ON v.project_id = $1 AND v.scope_id = m.scope_id AND v.model = $3 AND v.memory_id = m.id
+    WHERE m.project_id = $1 AND m.id = ANY($2::uuid[])
+), mean AS (
+    SELECT avg(embedding ORDER BY memory_id) AS embedding FROM vectors -- in order: the same sum every time
+)
 SELECT m.id, m.scope_id, left(m.text, $5) AS text, m.role, m.actor, m.created_at, m.happened_from, m.happened_to,
-       1 - (v.embedding <=> $4::halfvec) AS cosine, before.id AS follows
+       1 - (v.embedding <=> $4::halfvec) AS cosine, -(v.embedding <#> mean.embedding) AS typical, before.id AS follows
 FROM memories m
-LEFT JOIN memory_vectors v                                      -- its primary key
-       ON v.project_id = $1 AND v.scope_id = m.scope_id AND v.model = $3 AND v.memory_id = m.id
+CROSS JOIN mean
+LEFT JOIN vectors v ON v.memory_id = m.id
 LEFT JOIN LATERAL (                                             -- index memories_newest
     SELECT b.id FROM memories b
     WHERE b.project_id = $1 AND b.scope_id = m.scope_id AND (b.created_at, b.id) < (m.created_at, m.id)

@@ -120,6 +120,26 @@ def test_only_a_rare_entity_is_a_clue() -> None:
     assert ordered("tea", plain, candidate(2, entity=1.0, links=500)) == [1, 2]
 
 
+def test_a_short_question_stands_behind_what_tells() -> None:
+    asks = candidate(1, text="Do you like tea?", cosine=0.805)
+    tells = candidate(2, text="I like tea.", cosine=0.80)
+    assert ordered("tea", asks, tells) == [2, 1]
+    assert ordered("tea", replace(asks, text="I told you a lot about tea. " * 9 + "Do you like it?"), tells) == [1, 2]
+
+
+def test_in_a_large_pool_what_all_have_in_common_tells_nothing() -> None:
+    alike = [candidate(n, cosine=0.80, typical=0.90) for n in range(1, 20)]
+    apart = candidate(50, cosine=0.80, typical=0.86)
+    assert ordered("tea", *alike, apart)[0] == 50
+    assert ordered("tea", *alike[:3], apart) == [1, 2, 3, 50]
+
+
+@given(st.permutations(range(12)))
+def test_the_order_of_what_the_arms_brought_changes_nothing(places: list[int]) -> None:
+    found = [candidate(n, cosine=0.80 + (n % 3) / 100, bm25=float(n % 2)) for n in range(12)]
+    assert ordered("tea", *(found[place] for place in places)) == ordered("tea", *found)
+
+
 def test_an_exact_match_scores_high_and_an_unrelated_text_low() -> None:
     rest = [candidate(n, cosine=0.77) for n in range(2, 6)]
     exact = candidate(1, text="Anna sold the blue van", cosine=0.93, bm25=9.0)
