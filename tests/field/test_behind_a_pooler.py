@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -14,9 +13,10 @@ import asyncpg
 import httpx
 import pytest
 
+from app.config import Settings
 from app.runtime import Runtime
 from app.store import db as databases
-from tests import factories
+from tests import factories, fakes
 from tests.conftest import FreshDatabase
 from tests.field.conftest import ADD, LIST, SEARCH, Service, said
 from tests.pooler import Pooler
@@ -38,10 +38,12 @@ async def pooler(fresh_db: FreshDatabase) -> AsyncIterator[Pooler]:
 
 
 @pytest.fixture
-async def rt(runtime: Runtime, fresh_db: FreshDatabase, pooler: Pooler) -> AsyncIterator[Runtime]:
+async def rt(
+    settings: Settings, fresh_db: FreshDatabase, pooler: Pooler, embedder: fakes.FakeEmbedder, queue: fakes.RecordingQueue
+) -> AsyncIterator[Runtime]:
     """Return a runtime that reaches its database through the pooler."""
     db = await databases.Database.open(through(fresh_db.dsn, pooler.port), pool_size=CLIENTS, statement_cache=0)
-    yield replace(runtime, db=db)
+    yield Runtime(settings=settings, db=db, queue=queue, llm=None, embedder=embedder)
     await db.close()
 
 
