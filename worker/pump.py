@@ -12,7 +12,7 @@ from app import log
 from app.domain import attempt, export
 from app.model import Event
 from app.runtime import Runtime
-from app.store import claims, exports, workers
+from app.store import claims, erase_owner, exports, workers
 from worker import jobs
 from worker.slots import Slots
 
@@ -48,6 +48,7 @@ class Pump(Slots[Event]):
             self._compare(await workers.beat(conn, self.id, slots=self.slots, running=self.running))
             if time.monotonic() >= self._purge_at:
                 await exports.delete_old(conn, kept_days=export.KEPT_DAYS)
+                await erase_owner.forget_old(conn)
                 self._purge_at = time.monotonic() + PURGE_EVERY_S
         return reclaimed
 
