@@ -268,11 +268,11 @@ async def _extracted(rt: Runtime, add: _Add) -> Found:
     Raises: ModelUnavailable, ModelRefused; Fenced.
     """
     if add.kept.facts is not None:
-        return Found(list(add.kept.facts), add.kept.dropped)
+        return Found(list(add.kept.facts), add.kept.refused)
     find = procedure.facts if add.is_procedure else extract.facts
     found = await find(rt.llm, await _conversation(rt, add), window_tokens=rt.settings.extraction_window_tokens)
     if rt.llm is not None:  # rules find the same again, at no cost
-        await _keep(rt, add.event, replace(add.kept, facts=found.facts, dropped=found.dropped))
+        await _keep(rt, add.event, replace(add.kept, facts=found.facts, refused=found.refused))
     return found
 
 
@@ -293,6 +293,7 @@ async def _conversation(rt: Runtime, add: _Add) -> Conversation:
         excludes=request.excludes,
         agent_only=request.owners.agent_id is not None and request.owners.user_id is None,
         split=len(add.targets) > 1,
+        names=tuple(request.owners.named().values()),
         multilingual=settings.multilingual,
     )
 
@@ -347,8 +348,10 @@ async def _commit(
         metadata: dict[str, Any] = {"facts": len(found), "duplicates": len(found) - len(stored)}
         if cancelled:
             metadata = {"facts": len(found), "cancelled_by": "delete_all"}
-        if extracted.dropped:
-            metadata["dropped"] = extracted.dropped
+        if extracted.refused:
+            metadata["refused"] = [
+                {"reason": reason, "count": count} for reason, count in sorted(extracted.refused.items())
+            ]
         if replaced:
             metadata["superseded"] = replaced
         results = remember.results(stored)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.domain import extract
@@ -16,7 +16,7 @@ class Kept:
 
     texts: Mapping[int, str] | None = None  # of messages that hold more than text, by index; None: not read yet
     facts: Sequence[Fact] | None = None  # None: not extracted yet; empty: nothing is worth remembering
-    dropped: int = 0  # parts of a model's answers that could not be used
+    refused: Mapping[str, int] = field(default_factory=dict)  # items of a model's answers that are no facts, by reason
 
 
 def read(rows: Sequence[dict[str, Any]] | None) -> Kept:
@@ -28,13 +28,16 @@ def read(rows: Sequence[dict[str, Any]] | None) -> Kept:
     first = rows[0]
     texts = {int(index): text for index, text in first["texts"].items()}
     facts = extract.from_json(rows[1:]) if first["extracted"] else None
-    return Kept(texts or None, facts, first.get("dropped", 0))  # absent in what an older release wrote
+    refused = first.get("refused") or (
+        {"wrong_shape": first["dropped"]} if first.get("dropped") else {}
+    )  # an older release's
+    return Kept(texts or None, facts, refused)
 
 
 def rows(kept: Kept) -> list[dict[str, Any]]:
     """Return what an event keeps; `read` reads it back."""
     facts = extract.to_json(kept.facts or ())
-    if not kept.texts and not kept.dropped:
+    if not kept.texts and not kept.refused:
         return facts
     texts = {str(index): text for index, text in (kept.texts or {}).items()}
-    return [{"texts": texts, "extracted": kept.facts is not None, "dropped": kept.dropped}, *facts]
+    return [{"texts": texts, "extracted": kept.facts is not None, "refused": dict(kept.refused)}, *facts]

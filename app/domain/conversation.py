@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from uuid import UUID
 
@@ -25,6 +27,7 @@ class Conversation:
     excludes: str | None = None  # topics to drop, in free text
     agent_only: bool = False  # the scope has an agent and no user: facts are about the assistant
     split: bool = False  # facts of the user and of the assistant go to scopes of their own
+    names: tuple[str, ...] = ()  # ids of the owners, which facts may call the speakers by
     multilingual: bool = True  # facts keep the language of their message; false: English
 
     def said_at(self, message: Message) -> datetime:
@@ -37,7 +40,7 @@ class Found:
     """What an extractor found in a conversation."""
 
     facts: list[Fact]  # empty: nothing is worth remembering
-    dropped: int = 0  # parts of a model's answers that could not be used
+    refused: Mapping[str, int] = field(default_factory=dict)  # items of a model's answers that are no facts, by reason
 
     def __add__(self, other: Found) -> Found:
-        return Found(self.facts + other.facts, self.dropped + other.dropped)
+        return Found(self.facts + other.facts, Counter(self.refused) + Counter(other.refused))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
 
 from app import errors, log
-from app.domain import prompts, rules, windows
+from app.domain import grounds, prompts, rules, support, windows
 from app.domain.conversation import Conversation, Found
 from app.model import Fact, Message, Source
 from app.providers import llm as chats
@@ -19,12 +20,27 @@ from app.providers import llm as chats
 __all__ = ["Conversation", "facts", "from_json", "to_json"]
 
 MAX_FACTS = 40  # of one window; more is a model that repeats itself, or a message that made it
-MAX_FACT_CHARS = 2000  # a fact is a sentence or two; the rest of a longer one is cut off, and that is logged
+MAX_FACT_CHARS = 2000  # a fact is a sentence or two; a longer one is refused
 EARLIER_MESSAGES = 10  # shown before a window: from the scope's past, then from the windows before
 
 _NUMBER = re.compile(r"\d{1,6}", re.ASCII)
 _DAYS = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ]\S*)?", re.ASCII)
 _YEARS = range(1000, 9999)  # beyond these a time zone's offset may leave the calendar
+
+#: Why an item of a model's answer is no fact, as the event tells it.
+REFUSALS = {
+    "wrong_shape": "it has no text",
+    "too_long": f"it is longer than {MAX_FACT_CHARS} characters",
+    "too_many": f"the answer has {MAX_FACTS} others",
+    "repeated": "the answer has it already",
+    "not_said": "the words that it quotes are not in the message that it names, or no message tells any of it",
+    "unsupported": "its messages have too few of its words",
+    "number": "a number in it stands nowhere in the conversation",
+    "name": "a name in it stands nowhere in the conversation",
+    "negation": "it drops or adds a not",
+    "language": "it is in another language than was asked for",
+    "order": "its message orders it to be written, instead of telling it",
+}
 
 _log = log.get("memoryd.extract")
 
@@ -92,6 +108,10 @@ class _Window:
     earlier: tuple[Message, ...]
     noted: tuple[str, ...]  # texts of the facts of the windows before
 
+    @property
+    def shown(self) -> tuple[Message, ...]:
+        return self.earlier[-EARLIER_MESSAGES:]
+
     def halves(self) -> tuple[_Window, _Window]:
         middle = len(self.pieces) // 2
         first, second = self.pieces[:middle], self.pieces[middle:]
@@ -101,7 +121,7 @@ class _Window:
 
 async def _read(llm: chats.ChatModel, conversation: Conversation, window: _Window) -> Found:
     """Ask the model about one window; about each half of it when the answer for the whole is too long to end."""
-    prompt = prompts.user(conversation, window.pieces, earlier=window.earlier[-EARLIER_MESSAGES:], noted=window.noted)
+    prompt = prompts.user(conversation, window.pieces, earlier=window.shown, noted=window.noted)
     try:
         answer = await llm.complete_json(
             prompts.system(conversation), prompt, schema=prompts.SCHEMA, name="extracted_facts"
@@ -111,47 +131,64 @@ async def _read(llm: chats.ChatModel, conversation: Conversation, window: _Windo
             raise
         first, second = window.halves()
         return await _read(llm, conversation, first) + await _read(llm, conversation, second)
-    return _facts(answer, conversation, window.pieces)
+    return await asyncio.to_thread(_facts, answer, conversation, window)
 
 
-def _facts(answer: Any, conversation: Conversation, pieces: Sequence[windows.Piece]) -> Found:
-    """Return the usable items of an answer; the others are dropped one by one.
+def _facts(answer: Any, conversation: Conversation, window: _Window) -> Found:
+    """Return the items of an answer that can be read and that the messages support; count the others by reason.
 
     Raises: ModelRefused when there are items and none of them is usable: only an empty list says "nothing".
     """
     items = answer.get("facts") if isinstance(answer, dict) else None
     if not isinstance(items, list):
         raise errors.ModelRefused("The language model's answer has no list of facts.", reason="wrong_shape")
-    found = [fact for item in items if (fact := _fact(item, conversation, pieces)) is not None]
-    if items and not found:
+    evidence = grounds.Grounds(conversation, window.pieces, window.shown, window.noted)
+    kept: dict[str, Fact] = {}
+    refused: Counter[str] = Counter()
+    for item in items:
+        found = "too_many" if len(kept) == MAX_FACTS else _fact(item, conversation, evidence)
+        if isinstance(found, str):
+            refused[found] += 1
+        elif kept.setdefault(found.text, found) is not found:
+            refused["repeated"] += 1
+    if items and refused["wrong_shape"] == len(items):
         raise errors.ModelRefused("No fact in the language model's answer has the right shape.", reason="wrong_shape")
-    if len(found) < len(items) or len(found) > MAX_FACTS:
-        _log.warning("facts_dropped", shape=len(items) - len(found), number=max(0, len(found) - MAX_FACTS))
-    kept = found[:MAX_FACTS]
-    return Found(kept, dropped=len(items) - len(kept))
+    if refused:
+        _log.warning("facts_refused", kept=len(kept), **refused)
+    return Found(list(kept.values()), refused=dict(refused))
 
 
-def _fact(item: Any, conversation: Conversation, pieces: Sequence[windows.Piece]) -> Fact | None:
+def _fact(item: Any, conversation: Conversation, evidence: grounds.Grounds) -> Fact | str:
+    """Return the fact of an item, or the reason why there is none: a key of `REFUSALS`."""
     fields = {"text": item} if isinstance(item, str) else item
     if not isinstance(fields, dict) or not isinstance(fields.get("text"), str):
-        return None
-    text = _clean(fields["text"])
+        return "wrong_shape"
+    text = " ".join(fields["text"].replace("\0", "").split())
     if not text:
-        return None
-    sources = [pieces[number - 1] for number in _numbers(fields.get("messages")) if 1 <= number <= len(pieces)]
-    if not sources and len(pieces) == 1:
-        sources = list(pieces)
-    happened_from, happened_to = _days(fields.get("date"), conversation.timezone)
-    names = {piece.message.name for piece in sources}
+        return "wrong_shape"
+    if len(text) > MAX_FACT_CHARS:
+        return "too_long"
+    quote = fields.get("quote")
+    place = evidence.place(text, _numbers(fields.get("messages")), quote if isinstance(quote, str) else "")
+    if place is None:
+        return "not_said"
+    told = evidence.of(place)
+    reason = support.reason(text, told, english=not conversation.multilingual)
+    if reason is not None:
+        return reason
+    happened = _days(fields.get("date"), conversation.timezone)
+    if happened[0] is not None and happened[1] is not None and not support.is_dated(happened[0], happened[1], told):
+        happened = (None, None)
+    names = {piece.message.name for piece, _ in place.parts}
     return Fact(
         text=text,
-        role=_role(fields.get("speaker"), sources, conversation),
+        role=_role(fields.get("speaker"), place, conversation),
         actor=names.pop() if len(names) == 1 else None,
-        sources=tuple(piece.source for piece in sources),
+        sources=tuple(source for _, source in place.parts),
         linked_ids=_existing(fields.get("linked"), conversation),
         replaces=_existing(fields.get("replaces"), conversation),
-        happened_from=happened_from,
-        happened_to=happened_to,
+        happened_from=happened[0],
+        happened_to=happened[1],
     )
 
 
@@ -161,23 +198,14 @@ def _existing(value: Any, conversation: Conversation) -> tuple[UUID, ...]:
     return tuple(known[at][0] for at in _numbers(value) if at < len(known))
 
 
-def _role(claimed: Any, sources: Sequence[windows.Piece], conversation: Conversation) -> str:
+def _role(claimed: Any, place: grounds.Place, conversation: Conversation) -> str:
     """Return whose statement a fact is. Its messages know better than the model, where they are of one speaker."""
-    roles = {piece.message.role for piece in sources}
+    roles = {piece.message.role for piece, _ in place.parts}
     if len(roles) == 1:
         return roles.pop()
     if claimed in prompts.SPEAKERS:
         return str(claimed)
     return "assistant" if conversation.agent_only else "user"
-
-
-def _clean(text: str) -> str:
-    """Return `text` on one line, without what no database takes, and not too long."""
-    text = " ".join(text.replace("\0", "").split())
-    if len(text) <= MAX_FACT_CHARS:
-        return text
-    _log.warning("fact_shortened", chars=len(text))
-    return prompts.shorten(text, MAX_FACT_CHARS - 1)
 
 
 def _numbers(value: Any) -> list[int]:

@@ -100,7 +100,7 @@ async def facts(llm: chats.ChatModel | None, conversation: Conversation, *, wind
         return Found([])
     record = plain(said) if llm is None else await _recorded(llm, conversation, said, window_tokens)
     found = [Fact(text=text, role="assistant")] if (text := record.text()) else []
-    return Found(found, dropped=record.dropped)
+    return Found(found, {"wrong_shape": record.dropped} if record.dropped else {})
 
 
 def plain(said: Sequence[Message]) -> Record:

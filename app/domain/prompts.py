@@ -52,16 +52,19 @@ How to write a fact
   meaning stays in the conversation. Do not merge unrelated things, and do not tear related details apart.
 - In the third person. {who} When a fact is about somebody or something else, name them and say how they
   are related to the speaker, as far as the conversation tells.
-- Keep names, titles, numbers, amounts, units, codes, addresses and quoted words exactly as written. Guess nothing.
+- Keep names, titles, numbers, amounts, units, codes, addresses and quoted words exactly as written, and use the speaker's
+  own words where they are clear. Guess nothing, and work nothing out but dates.
 - Turn relative times into dates, counted from the time when the message was said: `said_at` of its line, else the
   observation date. State a date only as precisely as it was given. Feelings, wishes and doubts stay what they are; a plan
   is not an accomplished fact.
 - {language}
 
 The answer is one JSON object with one key, "facts": a list of objects with these keys:
+- "messages": numbers of the lines of <new_messages> that the fact comes from, the one that tells it first.
+- "quote": the words of that line that say so, copied letter by letter: a sentence or the part that matters. A fact whose
+  quote is not in its message is thrown away.
 - "text": the fact.
 - "speaker": "user" or "assistant", whoever made the statement.
-- "messages": numbers of the lines of <new_messages> that the fact comes from.
 - "linked": ids of lines of <stored_memories> that the fact belongs with, continues or contradicts; often empty.
 - "replaces": those of them that were so and are no longer so because of the fact, as when somebody has moved, changed jobs
   or numbers, or corrects what was said. Nothing that is only related, less exact, or tells of another time; mostly empty.
@@ -99,11 +102,13 @@ SCHEMA: dict[str, Any] = {
             "items": {
                 "type": "object",
                 "additionalProperties": False,
-                "required": ["text", "speaker", "messages", "linked", "replaces", "date"],
+                "required": ["messages", "quote", "text", "speaker", "linked", "replaces", "date"],
                 "properties": {
+                    # In the order in which a model writes them: first where it stands, then what it means.
+                    "messages": {"type": "array", "items": {"type": "integer"}},
+                    "quote": {"type": "string"},
                     "text": {"type": "string"},
                     "speaker": {"type": "string", "enum": ["user", "assistant"]},
-                    "messages": {"type": "array", "items": {"type": "integer"}},
                     "linked": {"type": "array", "items": {"type": "integer"}},
                     "replaces": {"type": "array", "items": {"type": "integer"}},
                     "date": {"type": ["string", "null"]},

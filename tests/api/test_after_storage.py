@@ -156,7 +156,9 @@ async def test_expiration_and_immutability_are_those_of_the_add(
 ) -> None:
     today = datetime.now(UTC).date()
     model.facts = [{"text": "Gone"}, {"text": "Gone too"}]
-    event = await add(client, runtime, queue, "x", expiration_date=str(today - timedelta(days=1)), immutable=True)
+    event = await add(
+        client, runtime, queue, "gone and gone too", expiration_date=str(today - timedelta(days=1)), immutable=True
+    )
     assert await listed(client) == {}
     shown = (await listed(client, show_expired=True))["Gone"]
     assert (shown["immutable"], shown["expiration_date"]) == (True, str(today - timedelta(days=1)))
@@ -164,7 +166,7 @@ async def test_expiration_and_immutability_are_those_of_the_add(
     assert answer.status_code == 400
     await change(conn, project, expiration_date=today - timedelta(days=2))
     model.facts = [{"text": "Of the project"}]
-    await add(client, runtime, queue, "y")
+    await add(client, runtime, queue, "it is of the project")
     assert "Of the project" not in await listed(client)
 
 
@@ -172,7 +174,7 @@ async def test_metadata_alone_change_nothing_else(
     client: httpx.AsyncClient, runtime: Runtime, queue: fakes.RecordingQueue, model: Model
 ) -> None:
     model.facts = [{"text": "Likes tea"}]
-    event = await add(client, runtime, queue, "x", metadata={"a": 1, "b": 2})
+    event = await add(client, runtime, queue, "I like tea", metadata={"a": 1, "b": 2})
     path = f"/v1/memories/{event['results'][0]['id']}/"
     before = (await client.get(path)).json()
     assert (await client.put(path, json={"metadata": {"b": 3}})).status_code == 200
@@ -190,7 +192,9 @@ async def test_categories_come_after_the_add_and_filter(
 ) -> None:
     model.facts = [{"text": "Likes tea"}]
     names = ["workLifeBalance", "work_life", "AIResearch"]
-    event = await add(client, runtime, queue, "x", drain=False, custom_categories=[{name: "d"} for name in names])
+    event = await add(
+        client, runtime, queue, "I like tea", drain=False, custom_categories=[{name: "d"} for name in names]
+    )
     assert event["status"] == "PENDING"
     await queue.drain(runtime)
     assert model.offered == [names]

@@ -94,9 +94,9 @@ async def test_plain_strings_are_facts_too(stub: ModelStub, model: llm.ChatModel
 async def test_items_of_a_wrong_shape_are_skipped_one_by_one(stub: ModelStub, model: llm.ChatModel) -> None:
     items = ["likes tea", None, 5, {"x": 1}, "", ["a"], {"text": 7}, {"text": " "}, True, "likes rye"]
     stub.then(says({"facts": items}))
-    found = await extract.facts(model, talk("hi"), window_tokens=4000)
+    found = await extract.facts(model, talk("I like tea and rye"), window_tokens=4000)
     assert [item.text for item in found.facts] == ["likes tea", "likes rye"]
-    assert found.dropped == len(items) - 2
+    assert found.refused == {"wrong_shape": len(items) - 2}
 
 
 @pytest.mark.parametrize("items", [[5], [{"x": 1}, ["a"]], [{"text": 7}], [None], [""], [{"text": " "}], ["", None]])
@@ -132,13 +132,20 @@ async def test_an_endpoint_that_fails_is_not_an_empty_list(stub: ModelStub, mode
 async def test_invented_ids_are_dropped_and_the_facts_stay(stub: ModelStub, model: llm.ChatModel) -> None:
     made_up = [999, -1, 3, True, 1.0, None, str(uuid4()), "9" * 5000, [0], "2"]
     stub.then(
-        says({"facts": [fact("a", linked=made_up, messages=[0, 7, "x", 1]), fact("b", linked="0", messages=None)]})
+        says(
+            {
+                "facts": [
+                    fact("likes tea", linked=made_up, messages=[0, 7, "x", 1]),
+                    fact("eats rye", linked="0", messages=None),
+                ]
+            }
+        )
     )
-    one, two = await extracted(model, talk("hi", "ho", existing=KNOWN))
+    one, two = await extracted(model, talk("I like tea", "rye as well", existing=KNOWN))
     assert one.linked_ids == (KNOWN[2][0],)
-    assert one.sources == (Source(0, 0, 2),)
+    assert one.sources == (Source(0, 0, 10),)
     assert two.linked_ids == (KNOWN[0][0],)
-    assert two.sources == ()
+    assert two.sources == (Source(1, 0, 11),), "the message that tells it is looked for"
 
 
 async def test_the_model_sees_small_numbers_and_no_ids(stub: ModelStub, model: llm.ChatModel) -> None:
@@ -150,30 +157,30 @@ async def test_the_model_sees_small_numbers_and_no_ids(stub: ModelStub, model: l
 
 
 async def test_the_messages_decide_whose_statement_a_fact_is(stub: ModelStub, model: llm.ChatModel) -> None:
-    conversation = talk("what should I read?", ("assistant", "Try Middlemarch."))
+    conversation = talk("what should I read?", ("assistant", "Try reading Middlemarch."))
     stub.then(
         says(
             {
                 "facts": [
-                    fact("a", speaker="user", messages=[2]),
-                    fact("b", speaker="assistant", messages=[1]),
-                    fact("c", speaker="assistant", messages=[1, 2]),
-                    fact("d", speaker="somebody", messages=[1, 2]),
-                    fact("e", speaker="assistant", messages=[]),
-                    "f",
+                    fact("was told to read Middlemarch", speaker="user", messages=[2]),
+                    fact("asked what to read", speaker="assistant", messages=[1]),
+                    fact("should read Middlemarch", speaker="assistant", messages=[1, 2]),
+                    fact("reads Middlemarch", speaker="somebody", messages=[1, 2]),
+                    fact("Middlemarch was tried", speaker="user", messages=[]),
+                    "a try of Middlemarch",
                 ]
             }
         )
     )
-    roles = {item.text: item.role for item in await extracted(model, conversation)}
-    assert roles == {"a": "assistant", "b": "user", "c": "assistant", "d": "user", "e": "assistant", "f": "user"}
+    roles = [item.role for item in await extracted(model, conversation)]
+    assert roles == ["assistant", "user", "assistant", "user", "assistant", "assistant"]
 
 
 async def test_facts_without_a_speaker_are_the_agents_where_there_is_only_an_agent(
     stub: ModelStub, model: llm.ChatModel
 ) -> None:
-    stub.then(says({"facts": ["a"]}))
-    (found,) = await extracted(model, talk("x", ("assistant", "y"), agent_only=True))
+    stub.then(says({"facts": [{"text": "tea", "messages": [1, 2]}]}))
+    (found,) = await extracted(model, talk("tea", ("assistant", "tea"), agent_only=True))
     assert found.role == "assistant"
 
 
@@ -191,8 +198,8 @@ async def test_facts_without_a_speaker_are_the_agents_where_there_is_only_an_age
 async def test_dates_become_spans_whose_end_is_exclusive(
     stub: ModelStub, model: llm.ChatModel, date: str, first: Any, end: Any
 ) -> None:
-    stub.then(says({"facts": [fact("a", date=date)]}))
-    (found,) = await extracted(model, talk("x"))
+    stub.then(says({"facts": [fact("had tea", date=date)]}))
+    (found,) = await extracted(model, talk("I had tea the other day, or was it last year?"))
     assert (found.happened_from, found.happened_to) == (datetime(*first, tzinfo=UTC), datetime(*end, tzinfo=UTC))
 
 
@@ -203,22 +210,30 @@ async def test_dates_become_spans_whose_end_is_exclusive(
 async def test_a_date_that_cannot_be_read_is_no_date_and_the_fact_stays(
     stub: ModelStub, model: llm.ChatModel, date: Any
 ) -> None:
-    stub.then(says({"facts": [fact("a", date=date)]}))
-    (found,) = await extracted(model, talk("x", timezone=ZoneInfo("Asia/Shanghai")))
+    stub.then(says({"facts": [fact("had tea", date=date)]}))
+    (found,) = await extracted(model, talk("had tea years ago", timezone=ZoneInfo("Asia/Shanghai")))
     assert (found.happened_from, found.happened_to) == (None, None)
 
 
 async def test_facts_are_capped_in_number_and_length(stub: ModelStub, model: llm.ChatModel) -> None:
-    stub.then(says({"facts": ["w " * 100_000, *(f"fact {number}" for number in range(500))]}))
-    found = await extracted(model, talk("hi"))
-    assert len(found) == extract.MAX_FACTS
-    assert max(len(item.text) for item in found) == extract.MAX_FACT_CHARS
+    said = " ".join(f"fact {number}." for number in range(500))
+    stub.then(says({"facts": ["fact " * 100_000, *(f"fact {number}" for number in range(500))]}))
+    found = await extract.facts(model, talk(said), window_tokens=4000)
+    assert len(found.facts) == extract.MAX_FACTS
+    assert found.refused == {"too_long": 1, "too_many": 500 - extract.MAX_FACTS}
+
+
+async def test_the_same_fact_fifty_times_is_one(stub: ModelStub, model: llm.ChatModel) -> None:
+    stub.then(says({"facts": [fact("likes tea")] * 50}))
+    found = await extract.facts(model, talk("I like tea"), window_tokens=4000)
+    assert [item.text for item in found.facts] == ["likes tea"]
+    assert found.refused == {"repeated": 49}
 
 
 async def test_lone_surrogates_never_get_through(stub: ModelStub, model: llm.ChatModel) -> None:
-    stub.then(says('{"facts":["a \\ud83d\\ude00 b \\ud800 c"]}'))
-    (found,) = await extracted(model, talk("hi"))
-    assert found.text == "a 😀 b \ufffd c"
+    stub.then(says('{"facts":["tea \\ud83d\\ude00 b \\ud800 c"]}'))
+    (found,) = await extracted(model, talk("tea b c"))
+    assert found.text == "tea 😀 b \ufffd c"
 
 
 # Windows
@@ -258,9 +273,11 @@ async def test_a_message_longer_than_a_window_is_read_in_pieces_that_know_their_
     numbered(stub)
     long = " ".join(f"Sentence {number} is a sentence of the story." for number in range(200))
     found = await extracted(model, talk("before", long, "after"), window_tokens=300)
-    pieces = [source for item in found for source in item.sources if source.message_index == 1]
+    pieces = [(item, source) for item in found for source in item.sources if source.message_index == 1]
     assert len(pieces) > 5
-    assert "".join(long[piece.start : piece.end] for piece in pieces) == long
+    assert all(long[source.start : source.end].split(" is ")[0].strip() in item.text for item, source in pieces)
+    shown = [line["text"] for asked in stub.prompts() for line in section(asked, "new_messages")]
+    assert "".join(shown) == f"before{long}after"
 
 
 async def test_a_later_window_sees_the_end_of_the_former_as_context(stub: ModelStub, model: llm.ChatModel) -> None:
@@ -296,9 +313,9 @@ async def test_one_message_whose_answer_stays_cut_is_a_failure(stub: ModelStub, 
 
 
 async def test_the_same_text_from_two_windows_is_one_fact(stub: ModelStub, model: llm.ChatModel) -> None:
-    stub.default = says({"facts": ["the same"]})
+    stub.default = says({"facts": ["a word"]})
     found = await extracted(model, talk(*["word " * 50] * 20), window_tokens=300)
-    assert [item.text for item in found] == ["the same"]
+    assert [item.text for item in found] == ["a word"]
 
 
 @pytest.mark.parametrize("messages", [(), (("system", "You are Kim."),), ("   ",), (("tool", "42"),)])
@@ -333,5 +350,10 @@ def test_facts_survive_the_checkpoint() -> None:
 @pytest.mark.parametrize("texts", [None, {0: "a picture of tea"}])
 @pytest.mark.parametrize("facts", [[], [Fact("likes tea")]])
 def test_what_was_dropped_survives_the_checkpoint(facts: list[Fact], texts: dict[int, str] | None) -> None:
-    kept = checkpoint.Kept(texts, facts, dropped=3)
+    kept = checkpoint.Kept(texts, facts, refused={"number": 3})
     assert checkpoint.read(json.loads(json.dumps(checkpoint.rows(kept)))) == kept
+
+
+def test_what_an_older_release_dropped_is_still_told() -> None:
+    rows = [{"texts": {}, "extracted": True, "dropped": 3}]
+    assert checkpoint.read(rows) == checkpoint.Kept(None, [], {"wrong_shape": 3})

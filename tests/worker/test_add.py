@@ -172,7 +172,11 @@ async def test_an_event_tells_how_much_of_an_answer_was_of_no_use_whichever_atte
     assert isinstance(await add.process(rt, await lab.claim(rt)), attempt.RetryAt)
     await lab.execute("UPDATE events SET next_at = clock_timestamp()")
     assert await add.process(rt, await lab.claim(rt)) == attempt.Done(added=1)
-    assert (await lab.event(accepted)).metadata == {"facts": 1, "duplicates": 0, "dropped": 4}
+    assert (await lab.event(accepted)).metadata == {
+        "facts": 1,
+        "duplicates": 0,
+        "refused": [{"reason": "wrong_shape", "count": 4}],
+    }
 
 
 async def test_an_embedder_of_other_dimensions_fails_the_event_at_once(lab: Lab) -> None:
@@ -197,7 +201,7 @@ async def test_a_request_of_an_unknown_form_fails_with_a_reason(lab: Lab) -> Non
 
 async def test_a_stale_holder_changes_nothing(lab: Lab) -> None:
     rt = lab.runtime(llm=fakes.FakeLLM([facts("Old words"), facts("New words")]))
-    accepted = await lab.add(rt, "I like tea")
+    accepted = await lab.add(rt, "old words and new words")
     stale = await lab.claim(rt)
     await lab.execute("UPDATE events SET lease_until = clock_timestamp() - interval '1 s'")
     async with lab.db.acquire(None) as conn:

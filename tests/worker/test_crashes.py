@@ -26,6 +26,7 @@ from tests.worker.conftest import Lab, eventually
 EVENTS, SCOPES, WORKERS, SLOTS = 60, 6, 4, 2
 LEASE_S = 0.25
 MARK = re.compile(r"mark-\d+")
+SMALL = "so then now also again still just very here there too once".split()  # words that no message has to say
 
 
 class Freezable(Database):
@@ -59,7 +60,7 @@ class Echo(fakes.FakeLLM):
     async def complete_json(self, _system: str, user: str, **_options: Any) -> Any:
         await asyncio.sleep(self._dice.random() * 0.02)
         mark = MARK.findall(user.rsplit("<new_messages>", 1)[1])[0]
-        return {"facts": [{"text": f"{mark} said {self._dice.random()}"}]}
+        return {"facts": [{"text": " ".join([mark, "said", *self._dice.choices(SMALL, k=12)])}]}
 
 
 @dataclass

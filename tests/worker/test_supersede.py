@@ -142,11 +142,11 @@ async def test_a_model_replaces_nothing_newer_nothing_immutable_and_nothing_of_a
     owners = Owners(user_id="alice", agent_id="bot")
     of_bot = {"facts": [{"text": "A bot's", "messages": [2]}]}
     rt = lab.runtime(llm=fakes.FakeLLM([of_bot, facts("Fixed"), facts("Newer"), replacing("New", 0, 1, 2)]))
-    await lab.add(rt, "x", "x", owners=owners)
+    await lab.add(rt, "x", "I am a bot", owners=owners)
     await add.process(rt, await lab.claim(rt))
-    await told(lab, rt, "y", owners=owners, immutable=True)
-    await told(lab, rt, "z", owners=owners, timestamp=datetime(2999, 1, 1, tzinfo=UTC))
-    await told(lab, rt, "w", owners=owners)
+    await told(lab, rt, "it is fixed", owners=owners, immutable=True)
+    await told(lab, rt, "it is newer", owners=owners, timestamp=datetime(2999, 1, 1, tzinfo=UTC))
+    await told(lab, rt, "it is new", owners=owners)
     found = await states(lab)
     assert [found[text][0] for text in ("A bot's", "Fixed", "Newer")] == [State.ACTIVE] * 3
     assert found["New"] == (State.SUPERSEDED, "Newer")
@@ -154,7 +154,7 @@ async def test_a_model_replaces_nothing_newer_nothing_immutable_and_nothing_of_a
 
 async def test_only_what_still_stands_is_shown_to_a_model(lab: Lab) -> None:
     rt = lab.runtime(llm=fakes.FakeLLM([facts("Owns a bike"), replacing("Sold the bike", 0), facts()]))
-    for text in ("a", "b", "c"):
+    for text in ("I own a bike", "I sold the bike", "c"):
         await told(lab, rt, text)
     assert "Sold the bike" in rt.llm.calls[2][2]
     assert "Owns a bike" not in rt.llm.calls[2][2]
