@@ -19,6 +19,7 @@ AppError
 │   └── KeyReused           422  an idempotency key came back with another body
 ├── TryLater                503  nothing is wrong with the request
 │   ├── RateLimited         429
+│   ├── StillRunning        409  the same request, under the same idempotency key, has not ended yet
 │   ├── DatabaseUnavailable 503
 │   │   └── TransactionLost      another transaction won; run it again
 │   ├── ModelUnavailable    503  a model or embedder did not answer (retryable)
@@ -163,6 +164,12 @@ class RateLimited(TryLater):
     # details: limit, remaining, reset_at (seconds since 1970), where there is a limit for a time
 
     code, status = "rate_limited", 429
+
+
+class StillRunning(TryLater):
+    """The first request with this Idempotency-Key still runs; send this one again in a moment."""
+
+    code, status = "still_running", 409
 
 
 class DatabaseUnavailable(TryLater):

@@ -12,7 +12,7 @@ from app import log
 from app.domain import attempt, export
 from app.model import Event
 from app.runtime import Runtime
-from app.store import claims, erase_owner, exports, workers
+from app.store import claims, erase_owner, exports, idempotency, workers
 from worker import jobs
 from worker.slots import Slots
 
@@ -49,6 +49,7 @@ class Pump(Slots[Event]):
             if time.monotonic() >= self._purge_at:
                 await exports.delete_old(conn, kept_days=export.KEPT_DAYS)
                 await erase_owner.forget_old(conn)
+                await idempotency.purge(conn)
                 self._purge_at = time.monotonic() + PURGE_EVERY_S
         return reclaimed
 

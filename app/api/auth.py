@@ -12,6 +12,7 @@ from app.domain import access
 from app.runtime import Runtime
 
 CALLER = "memoryd.caller"  #: key of the ASGI scope
+RUNTIME = "memoryd.runtime"  #: the same: what the route works with, where it is not the runtime of the process
 _SCHEMES = frozenset({"token", "bearer"})
 
 _log = log.get(__name__)
@@ -55,7 +56,7 @@ async def _caller(request: Request) -> model.Caller:
 
 
 async def _runtime(request: Request) -> Runtime:
-    runtime: Runtime = request.app.state.runtime
+    runtime: Runtime = request.scope.get(RUNTIME) or request.app.state.runtime
     return runtime
 
 

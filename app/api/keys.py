@@ -82,7 +82,8 @@ class KeyOut(BaseModel):
 class KeyCreated(KeyOut):
     """A new key."""
 
-    key: str = Field(description="The key itself. Shown only in this answer.")
+    key: str | None = Field(description="The key itself. Shown only in this answer; null in the answer to a repeat.")
+    detail: str | None = Field(None, description="Only of a repeat: why `key` is null.")
 
 
 class Keys(BaseModel):

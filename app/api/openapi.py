@@ -8,6 +8,7 @@ import yaml
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from app.api import idempotency
 from app.api.examples import EXAMPLES
 
 _SCHEMES = {
@@ -30,6 +31,23 @@ _LIMITS = {
         "description": "When the next minute begins, in seconds since 1970.",
         "schema": {"type": "integer"},
     },
+}
+_KEY = {
+    "name": idempotency.HEADER,
+    "in": "header",
+    "required": False,
+    "description": "Makes the request safe to repeat: the same key and request give the same answer for at least 24 hours.",
+    "schema": {"type": "string", "maxLength": idempotency.KEY_CHARS},
+}
+_REPLAYED = {
+    idempotency.REPLAYED: {
+        "description": "`true`: the request was carried out before, under the same Idempotency-Key.",
+        "schema": {"type": "string", "enum": ["true"]},
+    }
+}
+_REFUSALS = {
+    "409": "The first request with this Idempotency-Key still runs; `Retry-After` says when to try again.",
+    "422": "The Idempotency-Key was used with another request.",
 }
 _VALIDATION = "#/components/schemas/HTTPValidationError"  #: FastAPI's own shape, which no route answers
 
@@ -70,7 +88,9 @@ def _complete(operation: dict[str, Any]) -> None:
     invalid = responses.get("422", {}).get("content", {}).get("application/json", {}).get("schema", {})
     if invalid.get("$ref") == _VALIDATION:
         del responses["422"]
-    operation["responses"] = dict(sorted(responses.items()))
+    if name in idempotency.RULES:
+        _repeatable(operation)
+    responses = operation["responses"] = dict(sorted(responses.items()))
     for response in responses.values():
         content = response.get("content", {})
         if len(content) > 1 and content.get("application/json") == {"schema": {}}:
@@ -85,6 +105,19 @@ def _complete(operation: dict[str, Any]) -> None:
     if "response" in example:
         success = next(code for code in responses if code.startswith("2"))
         responses[success]["content"]["application/json"]["example"] = example["response"]
+
+
+def _repeatable(operation: dict[str, Any]) -> None:
+    """Declare the Idempotency-Key of an operation that changes something, and what comes of it."""
+    others = [one for one in operation.get("parameters", ()) if one["name"].lower() != idempotency.HEADER.lower()]
+    operation["parameters"] = [*others, _KEY]
+    responses = operation["responses"]
+    for code, response in responses.items():
+        if code.startswith("2"):
+            response["headers"] = _REPLAYED
+    for code, meaning in _REFUSALS.items():
+        responses.setdefault(code, {"description": meaning, "content": responses["503"]["content"]})
+    responses["409"]["headers"] = _RETRY_AFTER
 
 
 def _prune(described: dict[str, Any]) -> None:

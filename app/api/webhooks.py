@@ -38,15 +38,21 @@ class WebhookOut(BaseModel):
 class WebhookCreated(WebhookOut):
     """A new endpoint."""
 
-    secret: str = Field(description="Signs the deliveries, as Standard Webhooks has it. Shown only in this answer.")
+    secret: str | None = Field(
+        description="Signs the deliveries, as Standard Webhooks has it. Shown only in this answer; null in that to a repeat."
+    )
+    detail: str | None = Field(None, description="Only of a repeat: why `secret` is null.")
 
 
 class SecretRotated(BaseModel):
     """A new secret."""
 
     webhook_id: str = Field(description="Of the endpoint.")
-    secret: str = Field(description="Signs the deliveries from now on. Shown only in this answer.")
+    secret: str | None = Field(
+        description="Signs the deliveries from now on. Shown only in this answer; null in that to a repeat."
+    )
     former_secret_expires_at: datetime = Field(description="Until then the former secret signs too.")
+    detail: str | None = Field(None, description="Only of a repeat: why `secret` is null.")
 
 
 class WebhookRequest(schemas.Body):

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from app import errors
-from app.api import auth, rights
+from app.api import auth, idempotency, rights
 from app.config import Settings
 from app.domain import again
 
@@ -76,6 +76,7 @@ class Route(APIRoute):
         """Put authentication and our own body reader in front of FastAPI's handler."""
         handle = super().get_route_handler()
         model = cast(type[Body], self.body_field.field_info.annotation) if self.body_field else None
+        rule = idempotency.RULES.get(self.name)
 
         async def handler(request: Request) -> Response:
             request.scope[SHAPE] = self.shape
@@ -83,9 +84,15 @@ class Route(APIRoute):
             if self.guarded:
                 await auth.authenticate(request)
                 rights.require(request.scope[auth.CALLER], self.name)
+            key = None if rule is None else idempotency.key_of(request)
+            body = b""
             if model is not None:
-                request = _Loaded(request, await read(request, request.app.state.runtime.settings, model))
-            return await again.if_lost(lambda: handle(request))
+                settings: Settings = request.app.state.runtime.settings
+                body = await _read(request, settings)
+                request = _Loaded(request, await read(body, settings, model))
+            if rule is None or key is None:
+                return await again.if_lost(lambda: handle(request))
+            return await again.if_lost(lambda: idempotency.once(request, handle, rule, key, body))
 
         return handler
 
@@ -122,18 +129,15 @@ class _Loaded(Request):
         return self._loaded
 
 
-async def read(request: Request, settings: Settings, model: type[Body]) -> Body:
-    """Return the JSON object in the body as `model`.
-
-    Raises: TooLarge, BodyTimeout, InvalidRequest, RequestValidationError.
-    """
-    body = await _read(request, settings)
+async def read(body: bytes, settings: Settings, model: type[Body]) -> Body:
+    """Return the JSON object in `body` as `model`. Raises: InvalidRequest, RequestValidationError."""
     if len(body) > THREAD_BYTES:
         return await asyncio.to_thread(load, body, settings, model)
     return load(body, settings, model)
 
 
 async def _read(request: Request, settings: Settings) -> bytes:
+    """Return the body. Raises: TooLarge, BodyTimeout."""
     limit = settings.max_body_bytes
     declared = request.headers.get("content-length", "")
     if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
