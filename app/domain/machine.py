@@ -15,9 +15,10 @@ _LOG = re.compile(
     r"|\[?(?:INFO|ERROR|WARN|WARNING|DEBUG|TRACE|FATAL|CRITICAL)\b[\]:\s]|(?:time|ts|level)=\S|\[\s{0,8}\d{1,9}\.\d{1,9}\]"
     r"|\d{1,3}(?:\.\d{1,3}){3}\s(?:-|\")|\[?(?:信息|警告|错误|调试|异常)\s?[\]:：]"
     r"|Traceback \(most recent|File \"|at [\w.$<>]{1,200}[ (]|[\w.]{1,80}(?:Error|Exception|Warning|异常)[:：(]\s?"
-    r"|(?:panic|fatal|error|stderr|stdout|make|bash|sh|zsh)(?:\[\w{1,20}\])?:\s|goroutine \d|exit status \d|Segmentation fault|npm ERR!"
+    r"|(?:panic|fatal|error|warning|stderr|stdout|make|bash|sh|zsh)(?:\[\w{1,20}\])?:\s|goroutine \d|exit status \d|Segmentation fault|npm ERR!"
     r"|[Ee]rror(?:\s[A-Z]{1,8}\d{1,6})?:\s|(?:FAILED|PASSED|ERROR)\s\S{1,80}::|[EWIDF]/\w{1,40}\s?\(|kernel:\s|E\s{2,8}\w|-{2,3}>\s|Step \d{1,3}/\d"
-    r"|(?:Uncaught|Unhandled|Caused by|During handling)\b[^.!?]{0,60}(?:Error|Exception)|(?:Subject|Cc|Reply-To|Message-ID):\s|(?:From|To):\s[^\s]{0,60}@|Command exited|On branch\s|Your branch is\s|[\w./-]{1,120}\.[a-z]{1,6}:\d{1,6}(?::\d{1,6})?:?\s|Found \d{1,6} errors?\b|-->\s|\d{1,6}\s\|"
+    r"|(?:Uncaught|Unhandled|Caused by|During handling)\b[^.!?]{0,60}(?:Error|Exception)|(?:Subject|Cc|Reply-To|Message-ID):\s|(?:From|To):\s[^\s]{0,60}@|Command exited|SQLSTATE|\d{1,6} packets\s|Exception in thread|[a-z][\w-]{0,12}:\s[^.!?]{0,60}\bnot found\b|[^，。！？\s]{0,8}(?:错误|异常|失败)[：:]"
+    r"|[a-z][\w-]{1,12}\s-{1,2}[A-Za-z]|[?MADRCU]{1,2}\s{1,2}[\w./-]{1,80}\.\w{1,6}$|On branch\s|Your branch is\s|[\w./-]{1,120}\.[a-z]{1,6}:\d{1,6}(?::\d{1,6})?:?\s|Found \d{1,6} errors?\b|-->\s|\d{1,6}\s\|"
     r"|[$>|]\s|\|.{0,400}\|\s{0,4}$|[{}\[\]<][^\u4e00-\u9fff]{0,400}[{}\[\],>;]\s{0,4}$|[{}\[\]();]{1,8},?\s{0,4}$"
     r"|(?:npm|pip|git|sudo|docker|kubectl)\s\w{1,20}\s)"
 )
@@ -25,20 +26,25 @@ _CODE = re.compile(
     r"\s{0,40}(?:[\w.\[\]\"'-]{1,60}\s?(?:[-+*/|&:]?=|:=)\s?\S|[\w.$]{1,80}\([^\n]{0,200}[)({;,]{1,4}\s{0,4}$|#include\b|@\w{1,40}\(|//|/\*"
     r"|(?:return|raise|throw|yield|await|import|export|package|using|break|continue|const|let|var)\b[^.!?。！？]{0,200}[({\[;'\"=)]\s{0,4}$"
     r"|(?:break|continue|pass)\s{0,4}$|with\s.{1,160}\sas\s\w{1,30}:\s{0,4}$|while\s.{1,160};\sdo\b|done\s<|for\s\w{1,30}(?:,\s\w{1,30})?\sin\s.{1,200}:\s{0,4}$|(?:if|while|elif)\b.{0,200}[=<>!()].{0,200}[:{]\s{0,4}$"
-    r"|(?:else|try|finally|do)\s?[:{]\s{0,4}$|(?:FROM|RUN|CMD|COPY|WORKDIR|ENTRYPOINT|EXPOSE|ENV)\s\S"
+    r"|if\s?\([^()]{1,80}\)\s\S|(?:else|try|finally|do)\s?[:{]\s{0,4}$|(?:FROM|RUN|CMD|COPY|WORKDIR|ENTRYPOINT|EXPOSE|ENV)\s\S"
     r"|(?:CREATE|ALTER|DROP|TRUNCATE)\s(?:TABLE|INDEX|VIEW|DATABASE|ROLE|SCHEMA|FUNCTION)\b|\w{1,40}\s\w{1,20}\s(?:PRIMARY KEY|NOT NULL)\b"
     r"|[A-Z][A-Z0-9_]{2,40}=\S|export\s[A-Z_]{2,40}=|[.#]?[\w-]{1,40}(?::[\w-]{1,20})?\s?\{|(?:public|private|protected|static)\s\w"
-    r"|diff --git|index [0-9a-f]{6,}|@@\s|[+-]{3}\s\S|[d-][rwx-]{9}|total \d{1,9}$|[A-Z]{3,20}(?:;[^:\s]{0,60})?:[A-Z0-9]|BEGIN\s|\*{3}\s)"
+    r"|[^.!?。！？]{1,160}[{}]\s{0,4}$|[\w\s?]{1,40}:\s?[\w<>\[\]| ]{1,30};\s{0,4}$|diff --git|index [0-9a-f]{6,}|@@\s|[+-]{3}\s\S|[d-][rwx-]{9}|total \d{1,9}$|[A-Z]{3,20}(?:;[^:\s]{0,60})?:[A-Z0-9]|BEGIN\s|\*{3}\s)"
 )
 _CODE_WORD = re.compile(
     r"\s{0,12}(?:def|class|import|from|return|const|let|var|function|func|public|private|SELECT|INSERT|UPDATE)\s"
     r"[^.!?。！？]{0,200}[({=;:]"
 )
 _COLUMNS = re.compile(r"(?:\S{1,60}(?: \S{1,60}){0,3}(?: {2,40}|\t)){2}\S")
-_ROW = re.compile(r"[^\s,]{1,40}(?:,[^\s,][^,]{0,39}){2,12}$")  # a line of CSV: no space behind its commas
+_ROW = re.compile(
+    r"[^\s,]{1,40}(?:(?:,[^\s,][^,]{0,39}){2,12}|(?:\t[^\t]{1,40}){1,12})$"
+)  # a line of CSV: no space behind its commas
 _SYMBOLS = re.compile(r"[{}\[\]<>=;()_\\|$&]")
-_PAIR = re.compile(r"[ \t-]{0,16}[\"']?[a-z_][\w.-]{0,40}[\"']?:(?:\s|$)")  # a key of YAML, in lower case
-_VALUE = re.compile(r":\s{0,3}(?:[\"'\[{]|true\b|false\b|null\b|\d{4}-\d\d-\d\dT|[\w.-]{1,40}:\w|$)|^\s|^-\s", re.I)
+_PAIR = re.compile(r"[ \t-]{0,16}[\"']?[A-Za-z_][\w.-]{0,40}[\"']?:(?:\s|$)")  # a key of YAML, in lower case
+_VALUE = re.compile(
+    r":\s{0,3}(?:[\"'\[{]|v?\d{1,4}\.\d{1,4}\.\d|true\b|false\b|null\b|\d{4}-\d\d-\d\dT|[\w.-]{1,40}:\w|$)|^\s|^-\s",
+    re.I,
+)
 _PROSE = re.compile(r"[^\W\d_](?:[^\W_]|['’-])*(?:[ ,][ ]?[^\W_][^\s]{0,30}){2}")
 _SELF = re.compile(r"(?:I|We|My|Our|i|we|my|our)\b")
 
@@ -53,7 +59,7 @@ _BRACKET = re.compile(r"\s{0,8}\[([^\[\]\n]{2,40})\]\s{0,4}$")
 _MEMORIES = re.compile(
     r"[#*\s]{0,8}(?:(?:here|these|below)\s(?:are|is)\s)?(?:(?:the|some|your|my|all|\w{3,12})\s){0,3}(?:memor(?:y|ies)(?!\scard)|facts\sabout\s(?:you|me|the\suser))"
     r"[^.!?]{0,60}[:：*]{0,3}\s{0,4}$|[#*\s]{0,8}[^，。！？\n]{0,12}记忆[^，。！？\n]{0,6}[:：*]{0,3}\s{0,4}$"
-    r"|[#*\s]{0,8}(?:已知|关于)?(?:用户|您|你)的?(?:信息|画像|资料|背景)[:：*]{0,3}\s{0,4}$|[#*\s]{0,8}(?:context\s(?:from|about)\b.{0,40}|what\s(?:i|you|we)\s(?:know|remember)\sabout\s(?:you|the\suser|me)|(?:known\s)?(?:user|profile)\s(?:info|information|facts|profile|context)|the\sfollowing\s(?:memories|facts)\b.{0,80})[:：*]{0,3}\s{0,4}$",
+    r"|[#*\s]{0,8}(?:已知|关于)?(?:用户|您|你)的?(?:信息|画像|资料|背景)[:：*]{0,3}\s{0,4}$|[#*\s]{0,8}(?:context\s(?:from|about)\b.{0,40}|(?:here\sis\s)?what\s(?:i|you|we)\s(?:know|remember)\b[^.!?]{0,20}\sabout\s(?:you|the\suser|me)|(?:known\s)?(?:user|profile)\s(?:info|information|facts|profile|context)|the\sfollowing\s(?:memories|facts)\b.{0,80})[:：*]{0,3}\s{0,4}$",
     re.I,
 )
 _ITEM = re.compile(r"[ \t]{0,16}(?:[-*•·+]|\(?\d{1,3}[.)、])\s{0,8}\S")
@@ -65,9 +71,10 @@ _AUTOMATED = re.compile(
     re.I,
 )
 _ORDER_OF_PROMPTS = re.compile(
-    r"\byou\sare\s(?:now\s)?(?:(?:an?|the)\s|[A-Z]\w{1,20},\s)[^.!?\n]{0,80}\b(?:assistants?|agent|bot|chatbot|model|expert|engineer|developer|"
+    r"\byou\sare\s(?:now\s)?(?:(?:an?|the)\s|[A-Z]\w{1,20},\s)[^.!?\n]{0,50}\b(?:assistants?|agent|bot|chatbot|model|expert|engineer|developer|"
     r"teacher|tutor|coach|analyst|writer|editor|translator|reviewer|specialist|consultant|AI)\b"
-    r"|^you(?:['’]re|\sare)\s[A-Z]\w{1,20}(?:,|\sfor\b|\sfrom\b|\s[—–-])|\byour\s(?:job|task|role|goal)\sis\b|\bact\sas\san?\s|^#{2,3}\s?instructions?\b|你的任务是|扮演"
+    r"|^you(?:['’]re|\sare)\s[A-Z]\w{1,20}(?:,|\sfor\b|\sfrom\b|\s[—–-])|\byour\s(?:job|task|role|goal)\sis\b|\bact\sas\san?\s|^#{2,3}\s?instructions?\b|你的任务是|扮演|\b(?:the|this)\sassistant\s(?:should|must|is|will|can)\b|助手(?:应|必须|需要)|^(?:below|here)\sis\san?\s[^.\n]{3,60}\.\s[A-Z]|^(?:下面|以下)是一[段篇份个]|"
+    r"^(?:guidelines|rules|instructions|constraints|规则|要求|限制|说明)\s?[:：]|\b(?:task|job)\s\S{1,24}\s(?:completed|finished|failed|ran|started)\b|\bexit\scode\s\d|\bjob\sran\sat\b|退出码|任务(?:已|于)"
     r"|\b[A-Z]{3,12}\.md\b|\b(?:reply|respond|answer)\s(?:with\s)?[A-Z]{2,12}_[A-Z]{2,12}\b|\bsession\sstartup\b|\bknowledge\scutoff\b|\bsystem\sprompt\b"
     r"|\b(?:memory|pre-compaction)\sflush\b|\bthis\sis\sa\sreminder\sthat\b|\bsession\s(?:was\s)?started\b"
     r"|你(?:现在)?是(?:一(?:个|位|名))?[^。！？\n]{0,24}(?:助手|机器人|专家|老师|分析师|工程师|客服|顾问|模型|翻译|教练|作家)"
@@ -82,12 +89,13 @@ _WORD_OF_PROMPTS = re.compile(
     re.I | re.M,
 )
 _SECRET = re.compile(
-    r"\b(?:sk|pk|rk|ghp|gho|ghs|glpat|xox[abp]|hf|AIza|AKIA|ASIA|m0)[-_]?[A-Za-z0-9_-]{14,200}|\beyJ[\w-]{8,400}\.[\w-]{4,400}|-----(?:BEGIN|END)\s[A-Z ]{3,40}"
-    r"|(?:passwords?|passwd|passphrase|private\skey|secret\skey|api[\s_-]?key|access\stoken|密码|口令|密钥|私钥)\s{0,2}(?:is|was|[:：=是为])\s{0,3}\S"
-    r"|\b(?:pw|pwd|pass|login|credentials?)\s?[:=]\s?\S|[A-Z_]{2,30}(?:KEY|SECRET|TOKEN|PASSWORD)\s?[:=]"
-    r"|\b(?=[A-Za-z0-9+/]{0,40}\d)(?=[A-Za-z0-9+/]{0,40}[a-z])(?=[A-Za-z0-9+/]{0,40}[A-Z])[A-Za-z0-9+/]{32,200}",
+    r"\b(?:sk|pk|rk|m0|ghp|gho|ghs|glpat|xox[abp]|hf)[-_](?=[\w-]{0,60}\d)[\w-]{14,200}|\b(?-i:AIza|AKIA|ASIA)[\w-]{14,200}|\b(?-i:eyJ)[\w-]{8,400}\.[\w-]{4,400}"
+    r"|-----(?:BEGIN|END)\s[A-Z ]{3,40}|(?:passwords?|passwd|passphrase|private\skey|secret\skey|api[\s_-]?key|access\stoken)(?:\s{0,2}[:=]\s{0,3}|\s(?:is|was)\s)(?=\S{0,60}[\d!@#$%^&*_])"
+    r"|(?:密码|口令|密钥|私钥)\s?[:：=是为]\s{0,3}[A-Za-z0-9]"
+    r"|\b(?:pw|pwd|pass|login|credentials?)\s?[:=]\s?\S|\b[A-Z_]{0,30}(?:KEY|SECRET|TOKEN|PASSWORD)\s?[:=]"
+    r"|(?-i:\b(?=[A-Za-z0-9+/]{0,40}\d)(?=[A-Za-z0-9+/]{0,40}[a-z])(?=[A-Za-z0-9+/]{0,40}[A-Z])[A-Za-z0-9+/]{32,200})",
     re.I,
-)  # fmt: skip
+)
 _PROMPT_WITHIN = 6000  #: characters in which a prompt shows itself
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from app.domain import dates, days, machine, rules_en, rules_zh, sentences, talk_en, voice
+from app.domain import dates, days, link, machine, rules_en, rules_zh, sentences, talk_en, voice
 from app.domain.conversation import Conversation
 from app.model import Fact, Message, Source
 
@@ -61,10 +61,16 @@ _ASSISTANT_ZH = re.compile(
     r"(?:可以|不妨|建议)(?:你|您)?(?:试试|看看|尝试|考虑|读|听|用|选).{0,20}[《A-Za-z0-9]|(?:您|你)的.{1,12}(?:是|在|将|已|会)|推荐《|试试《"
 )
 _TOLD_AGAIN = re.compile(  # what the user has said before, or a memory: it comes from there and not from this message
-    r"^(?:as|like)\syou\s(?:told|said|mentioned)|\bi\sremember\b|\bwhat\si\s(?:know|remember)\b|\b(?:my|your)\smemor(?:y|ies)\b|^you\s(?:told|said|mentioned)|"
-    r"^(?:根据|按照)?(?:我的)?(?:记忆|记录)|我记得|^(?:您|你)(?:之前|以前|曾经|上次)?(?:说过|提到过?|告诉过)",
+    r"^(?:as|like)\syou\s(?:told|said|mentioned)|\bi\sremember\b|\bwhat\si\s(?:know|remember)\b|\b(?:my|your)\smemor(?:y|ies)\b|^you\s(?:told|said|mentioned)|^(?:since|as|because)\syou(?:['’]re)?\b|^(?:according\sto|from)\s(?:my|our)\b|^your\s(?:saved|stored)\b|"
+    r"^(?:根据|按照)?(?:我的)?(?:记忆|记录|笔记)|^(?:您|你)(?:保存|记录)的|我记得|^(?:您|你)(?:之前|以前|曾经|上次)?(?:说过|提到过?|告诉过)",
     re.I,
 )
+_OF_WORK = re.compile(
+    r"\b(?:functions?|suite|tests?|scripts?|files?|variables?|imports?|linter|branch|commits?|modules?|matches|screenshots?|configs?|build|code)\b|"
+    r"函数|测试|代码|脚本|变量|文件|截图|匹配|编译|构建|(?<![\w.])/[\w.-]{1,40}/",
+    re.I,
+)
+_TO_USER = re.compile(r"\byou(?:r|rs)?\b|[您你]", re.I)
 _BOILERPLATE = re.compile(
     r"(?:I(?:['’]m|\sam)\s(?:sorry|glad|happy|here|just|an?\sAI|not\s(?:able|sure))|I\s(?:apologi[sz]e|understand|see|hope|can['’]t|cannot|don['’]t\shave)|"
     r"as\san\sAI|(?:here|below)\s(?:are|is)\b|let\sme\b|feel\sfree|if\syou\b|would\syou|remember\sto\b|sure\b|certainly\b)",
@@ -178,7 +184,9 @@ def _message_facts(
 
 
 def _is_passing(statement: _Statement) -> bool:
-    return (rules_zh if statement.chinese else talk_en).is_passing(statement.text)
+    if statement.chinese:
+        return rules_zh.is_passing(statement.text)
+    return talk_en.is_passing(statement.text) and not link.entities(statement.text)
 
 
 def _answer(text: str, names: frozenset[str]) -> list[_Statement]:
@@ -254,7 +262,7 @@ def _with_list(found: list[sentences.Sentence], intro: sentences.Sentence, at: i
 
 def _concerns_user(text: str, *, chinese: bool) -> bool:
     """Tell whether a machine's sentence is about the user, a recommendation, or something done or agreed."""
-    if _TOLD_AGAIN.search(text):
+    if _TOLD_AGAIN.search(text) or (_OF_WORK.search(text) and not _TO_USER.search(text)):
         return False
     if chinese:
         return _ASSISTANT_ZH.search(text) is not None

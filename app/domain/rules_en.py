@@ -8,7 +8,7 @@ from collections.abc import Collection
 from app.domain import sentences, talk_en
 
 _LEAD = re.compile(
-    r"(?:(?:hi|hello|hey|hiya|wow|oh|ah|aw+|haha\w{0,8}|lol|omg|well|so|anyway|anyways|honestly|actually|btw|by\sthe\sway|fyi|"
+    r"(?:(?:hi|hello|hey|hiya|wow|oo+h|oh|ah|ha|aw+|haha\w{0,8}|lol|omg|well|so|anyway|anyways|honestly|actually|btw|by\sthe\sway|fyi|"
     r"yeah|yep|yup|yes|no|nope|nah|ok|okay|sure|right|cool|great|nice|awesome|amazing|perfect|lovely|excellent|brilliant|wonderful|fantastic|yay|thanks|thank\syou|thx|congrats|congratulations|sorry|"
     r"good\s(?:morning|afternoon|evening)|of\scourse|absolutely|definitely|exactly|totally|alright|hmm+|um+|uh+|"
     r"just\sso\syou\sknow|for\syour\sinformation|quick\s(?:question|update|note)|update|note|(?:one|and)\s(?:more|last|other)\sthing)"

@@ -48,7 +48,7 @@ META = re.compile(
     r"that['’]s\s(?:exactly|just|precisely|all)\s(?:what\s)?i\s(?:needed|wanted|want|need|meant|was|thought|had)\b|(?:never\s?mind|nvm|forget\sit)\b.{0,30}$|"
     r"all\s(?:good|set|done|clear)\b.{0,12}(?:$|,)|happy\s(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|birthday|holidays?|new\syear|weekend|easter|christmas)\b.{0,12}$|(?:oops|whoops|ugh|argh|damn)\b.{0,24}$|that['’]s\s(?:so|very|really|too)\s(?:kind|nice|sweet|generous|thoughtful|funny|bad|sad)\b|"
     r"that['’]s\s(?:such\s)?an?\s(?:shame|pity|bummer|relief|pleasure|surprise|lot|riot|deal|plan)\b(?!.{0,80}\b(?:i|i['’]m|i['’]ve|my|we)\b)|"
-    r"good\s?night\b.{0,30}$|(?:that|this|it)(?:\sreally|\sso)?\s(?:helped|helps)\b.{0,16}$|"
+    r"good\s?night\b.{0,30}$|(?:i\s(?:really\s|do\s)?(?:like|love)\s(?:it|this|that)(?:\sone)?\s?[.!]{0,3}$|i\sowe\syou\b.{0,12}$)|(?:that|this|it)(?:\sreally|\sso)?\s(?:helped|helps)\b.{0,16}$|"
     r"(?:what|how)\s(?:an?\s)?[a-z]{3,14}(?:\s[a-z]{2,12}){0,3}\s?[!.]+$|(?:talk|see|catch|speak)\s(?:to\s|up\s)?(?:you\s)?(?:soon|later|then|tomorrow|tonight)\b",
     re.I,
 )
@@ -88,7 +88,9 @@ _STATUS = re.compile(  # how the task at hand goes
     re.I,
 )
 _STATUS_FOR_ME = re.compile(
-    r"nothing\s(?:happens|happened|works|changed)\b|works?\s(?:on\smy\smachine|now|fine|for\sme)\b", re.I
+    r"(?:(?:but|and|so)\s)?(?:now\s)?i(?:['’]m)?\s(?:still\s|now\s)?(?:get|getting|see|seeing|got)\s(?:an?|the|this|another|only)\s"
+    r"(?:[\w-]{1,16}\s){0,3}(?:errors?|warnings?|\d{3}|exceptions?|messages?|page|crash)\b|nothing\s(?:happens|happened|works|changed)\b|works?\s(?:on\smy\smachine|now|fine|for\sme)\b",
+    re.I,
 )
 _OBJECT = re.compile(
     r"[A-Za-z]{2,14}\s(?:it|them|him|her|me|us|this|that|these|those|the|a|an|my|your|our|each|every|all|any|some|more|only|"
@@ -106,7 +108,19 @@ _LASTS = re.compile(
     r"brother|sister|boss|client|customer|team|dog|cat|birthday|rent|budget|deadline)\b",
     re.I,
 )
-_POINTS = re.compile(r"(?:(?:ok|okay|so|now|but|and|hmm)\s){0,3}(?:it|that|this|those|these)\b", re.I)
+_POINTED_AT = re.compile(r"(?:it|this|that|these|those|them)\b", re.I)
+#: Things that one works on together with a machine; what is said of them in passing is true for minutes.
+THINGS = (
+    r"(?:pages?|layout|colou?rs?|tests?|drafts?|versions?|outputs?|images?|pictures?|text|code|build|buttons?|tables?|charts?|plots?|fonts?|sizes?|"
+    r"titles?|links?|files?|screens?|scripts?|functions?|suite|variables?|imports?|errors?|warnings?|responses?|answers?|results?|options?|ones?|"
+    r"examples?|paragraphs?|sentences?|headings?|lines?|rows?|columns?|loops?|quer(?:y|ies)|commands?|requests?|modules?|class(?:es)?|branch(?:es)?|"
+    r"commits?|diffs?|logs?|configs?|matches|screenshots?|endpoints?|linter|compiler|cursor|menus?|modal|dropdown)"
+)
+_OF_TASK = re.compile(
+    rf"(?:(?:ok|okay|so|now|but|and|hmm|well)\s){{0,3}}(?:(?:it|that|this|these|those|still|nothing|same)\b|(?:the|this|that|these|those|all|no|another|my|your|first|second|last|new|old|other)\s"
+    rf"(?:[\w-]{{2,14}}\s){{0,2}}{THINGS}\b|{THINGS}\s(?:is|are|was|looks?|works?|fails?)|[a-z]+s?\s(?:fine|ok|okay|good|bad|wrong|weird|off)\b)",
+    re.I,
+)
 _AUXILIARIES = frozenset(
     "is are was were am be been being has have had do does did can could will would shall should may might must ain't "
     "isn't aren't wasn't weren't hasn't haven't hadn't don't doesn't didn't can't couldn't won't wouldn't shouldn't cannot".split()
@@ -119,11 +133,13 @@ def is_order(text: str) -> bool:
         return True
     first, _, rest = text.partition(" ")
     first = first.lower()
+    if first in ("cut", "set", "put", "split", "let") and _POINTED_AT.match(rest):
+        return True
     if first in _NO_ORDERS or first in voice.PAST_FORMS or not voice.is_verb(first):
         return False
     # A noun that opens a sentence is followed by a verb of its own: "Work starts at nine".
     clause = re.split(r"[,;.!?:]", rest, maxsplit=1)[0]
-    return _OBJECT.match(text) is not None or (clause.strip() != "" and not has_verb(clause))
+    return _OBJECT.match(text) is not None or (clause.strip() != "" and not has_verb(clause, finite=True))
 
 
 def is_verbless(text: str) -> bool:
@@ -140,9 +156,7 @@ def is_passing(text: str) -> bool:
     words = _WORD.findall(text)
     if len(words) > 9 or STATES_SELF.search(text) or _LASTS.search(text) or not _is_english(words):
         return False
-    if _POINTS.match(text):
-        return re.search(r"\s[A-Z\"'“]", text) is None
-    return re.search(r"\s[A-Z\"'“]|\d", text) is None
+    return _OF_TASK.match(text) is not None and re.search(r"\s[A-Z\"'“]", text) is None
 
 
 def _is_english(words: Sequence[str]) -> bool:
@@ -150,15 +164,15 @@ def _is_english(words: Sequence[str]) -> bool:
     return known >= len(words) - 1 and known > 0
 
 
-def has_verb(text: str) -> bool:
-    """Tell whether an English clause has a word that may be a finite verb."""
-    return any(_may_be_verb(word.replace("’", "'").lower()) for word in _WORD.findall(text))
+def has_verb(text: str, *, finite: bool = False) -> bool:
+    """Tell whether an English clause has a word that may be a verb; with `finite`, one that needs no other beside it."""
+    return any(_may_be_verb(word.replace("’", "'").lower(), finite) for word in _WORD.findall(text))
 
 
-def _may_be_verb(word: str) -> bool:
+def _may_be_verb(word: str, finite: bool) -> bool:
     if word in _AUXILIARIES or word in voice.PAST_FORMS or "'" in word:
         return True
-    if len(word) > 4 and word.endswith(("ed", "ing")):
+    if len(word) > 4 and word.endswith("ed" if finite else ("ed", "ing")):
         return True
     return len(word) > 3 and word.endswith("s") and voice.is_verb(word.removesuffix("s"))
 
