@@ -15,7 +15,7 @@ from app.store.db import Conn
 EXACT = 20_000  #: memories of a selection whose vectors are all compared: a few milliseconds, and nothing is missed
 _BROAD = 4  # a selection of many small scopes uses the index of its project if it is at least 1/4 of it: most of what
 # the graph brings has to be of use. Narrower ones are compared whole.
-_EF_SEARCH = 200  # candidates of a walk through the graph; pgvector's default of 40 finds less
+_EF_SEARCH = 800  # candidates of a walk through the graph: pgvector's default of 40 misses memories that stand apart
 
 _TUNE = "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true)"
 
