@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import redis.exceptions
 from arq.worker import Worker, func
 
 from app import log, queue, redis_away
@@ -30,8 +31,27 @@ async def listen(redis_url: str, pump: Pump) -> None:
             lasted = loop.time() - started_at
             if lasted > LONGEST_WAIT_S or wait_s == FIRST_WAIT_S:  # the first of a row of failures, not each
                 _log.warning("queue.lost", error=f"{type(error).__name__}: {error}")
+            if isinstance(error, redis.exceptions.ResponseError):
+                await _discard(redis_url)
             wait_s = FIRST_WAIT_S if lasted > 2 * SOCKET_LIMIT_S else min(2 * wait_s, LONGEST_WAIT_S)
+        except Exception:  # noqa: BLE001 - the worker's door: nothing that lies in Redis may stop a worker
+            _log.exception("queue.unreadable")
+            await _discard(redis_url)
         await asyncio.sleep(wait_s)
+
+
+async def _discard(redis_url: str) -> None:
+    """Throw the hints away: something among them cannot be read, and would be there at the next start, too.
+
+    The pump finds by itself what they were about.
+    """
+    connection = queue.connect(redis_url, timeout_s=SOCKET_LIMIT_S)
+    try:
+        await connection.delete(queue.QUEUE_NAME)
+    except redis_away.ERRORS:
+        _log.warning("queue.not_discarded")
+    finally:
+        await queue.close(connection)
 
 
 async def _listen_once(redis_url: str, pump: Pump) -> None:
