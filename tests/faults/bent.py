@@ -133,6 +133,9 @@ def _lie_about_time() -> None:
             return issubclass(other, real)
 
     class Shifted(real, metaclass=Meta):
+        def __new__(cls, *args: Any, **options: Any) -> times.datetime:  # plain ones, which everybody can write down
+            return real(*args, **options)
+
         @classmethod
         def now(cls, tz: times.tzinfo | None = None) -> times.datetime:
             return real.now(tz) + times.timedelta(seconds=_shift_s())

@@ -111,6 +111,7 @@ class History:
             *self._effects(failed),
             *self._order(),
             *self._foreign(),
+            *self._fenced(),
             *_stores(self.world),
         ]
         assert not problems, "\n".join([*problems[:20], f"… {len(problems)} in all"])
@@ -164,7 +165,9 @@ class History:
             for event in events:
                 if latest and event["completed_at"] < latest["completed_at"]:
                     yield f"{latest['id']} was overtaken by {event['id']}"
-                # One that has failed before may be overtaken, and only such a one.
+                elif latest and event["started_at"] < latest["completed_at"] and event["attempts"] == 1:
+                    yield f"{latest['id']} ran beside {event['id']}"
+                # One that has failed before may be overtaken, and only such a one. One that no worker claimed is done at once.
                 elif event["attempts"] == 1:
                     latest = event
 
@@ -179,6 +182,17 @@ class History:
                 yield f"{mark}: belongs to {row['project']} {row['user_id']}"
             if ack and str(row["event_id"]) != ack.event_id:
                 yield f"{mark}: came of event {row['event_id']}"
+
+    def _fenced(self) -> Iterable[str]:
+        """Read the logs of all workers: whoever lost an event to another must not have finished it, too."""
+        done: Counter[str] = Counter()
+        for worker in self.world.workers:
+            for line in worker.history:
+                if '"event.processed"' in line and '"Done"' in line and '"ADD"' in line:
+                    done[re.findall(r'"event_id": ?"([0-9a-f-]{36})"', line)[0]] += 1
+        for ack in self.acks:
+            if done[ack.event_id] > 1:
+                yield f"{ack.mark}: finished by {done[ack.event_id]} workers"
 
 
 def _sent(client: httpx.Client, body: dict[str, Any], *, key: str) -> tuple[str, str | None]:

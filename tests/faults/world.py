@@ -249,9 +249,13 @@ class World:
 
     def rows(self, sql: str, *args: Any) -> list[dict[str, Any]]:
         """Return the rows of a query."""
+        return self.rows_of(self.postgres.dsn, sql, *args)
+
+    def rows_of(self, dsn: str, sql: str, *args: Any) -> list[dict[str, Any]]:
+        """Return the rows of a query in another database."""
 
         async def fetch() -> list[dict[str, Any]]:
-            conn = await databases.connect(self.postgres.dsn, wait_s=30)
+            conn = await databases.connect(dsn, wait_s=30)
             try:
                 return [dict(row) for row in await conn.fetch(sql, *args)]
             finally:
