@@ -112,10 +112,9 @@ def _assembled(lifespan: Lifespan | None) -> FastAPI:
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=lambda route: route.name,
     )
     for router in ROUTERS:
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # not nested: FastAPI would match each of them twice
     errors.install(app)
     app.add_middleware(layers.Requests)
     app.add_middleware(layers.Paths)  # the outermost: everything inside sees one form of the path

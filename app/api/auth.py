@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 from starlette.types import Scope
 
 from app import errors, log, model
+from app.api import direct
 from app.domain import access
 from app.runtime import Runtime
 
@@ -59,6 +60,9 @@ async def _runtime(request: Request) -> Runtime:
     runtime: Runtime = request.scope.get(RUNTIME) or request.app.state.runtime
     return runtime
 
+
+direct.knows(_caller, lambda request: request.scope[CALLER])
+direct.knows(_runtime, lambda request: request.scope.get(RUNTIME) or request.app.state.runtime)
 
 Caller = Annotated[model.Caller, Depends(_caller)]
 RuntimeDep = Annotated[Runtime, Depends(_runtime)]

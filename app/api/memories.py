@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import Depends, Header, Path, Query, Request
 
 from app import errors
-from app.api import answers, docs, pages, schemas, selection
+from app.api import answers, direct, docs, pages, schemas, selection
 from app.api import fields as read
 from app.api.auth import Caller, RuntimeDep
 from app.api.wire import Reply, Shape, router
@@ -40,6 +40,8 @@ async def _idempotency_key(
 ) -> str | None:
     return idempotency_key.strip() or None if idempotency_key else None
 
+
+direct.absent(_idempotency_key, "Idempotency-Key")
 
 MemoryId = Annotated[UUID, Depends(_memory_id)]
 IdempotencyKey = Annotated[str | None, Depends(_idempotency_key)]

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from app import errors
-from app.api import auth, idempotency, rights
+from app.api import auth, direct, idempotency, rights
 from app.config import Settings
 from app.domain import again
 
@@ -74,7 +74,7 @@ class Route(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Put authentication and our own body reader in front of FastAPI's handler."""
-        handle = super().get_route_handler()
+        handle = direct.handler(self, super().get_route_handler())
         model = cast(type[Body], self.body_field.field_info.annotation) if self.body_field else None
         rule = idempotency.RULES.get(self.name)
 
@@ -109,7 +109,9 @@ def _check_address(scope: Scope) -> None:
 def router(shape: Shape, *, tag: str, guarded: bool = True) -> APIRouter:
     """Return a router whose routes render their errors in `shape`."""
     kind = type("Route", (Route,), {"shape": shape, "guarded": guarded})
-    return APIRouter(route_class=kind, tags=[tag], redirect_slashes=False)
+    return APIRouter(
+        route_class=kind, tags=[tag], redirect_slashes=False, generate_unique_id_function=lambda route: route.name
+    )
 
 
 class _Loaded(Request):
