@@ -10,7 +10,7 @@ from uuid import UUID
 
 import uuid_utils.compat as uuids
 
-from app import errors
+from app import errors, log
 from app.domain import (
     again,
     announce,
@@ -59,6 +59,8 @@ EARLIER = 10  #: messages of the scope that an extractor sees from before, as on
 EXISTING = 10  #: nearest memories that it sees, as there
 STANDING = Condition("state", Operator.EQ, State.ACTIVE.value)  #: what is no longer so would only mislead it
 CONTEXT_CHARS = 6000  #: of the new conversation, its end, are compared with memories; an embedder reads no more
+
+_log = log.get(__name__)
 
 QUEUED = "Memory processing has been queued for background execution"
 STORED = "Memories stored successfully"
@@ -222,7 +224,7 @@ def _metadata(add: _Add) -> dict[str, Any] | None:
 async def _load(rt: Runtime, event: Event) -> _Add:
     try:
         request = from_payload(event.payload)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise errors.InvalidRequest("This release cannot read the stored request; send it again.") from error
     kept = await _read_media(rt, event, request)
     async with rt.db.acquire(event.project_id) as conn:
@@ -244,11 +246,19 @@ async def _read_media(rt: Runtime, event: Event, request: Request) -> checkpoint
 
     Raises: as media.texts; Fenced.
     """
-    kept = checkpoint.read(event.checkpoint)
+    kept = _kept(event)
     if kept.texts is not None or kept.facts is not None:
         return kept
     texts = await media.texts(rt, request)
     return await _keep(rt, event, checkpoint.Kept(texts)) if texts else kept
+
+
+def _kept(event: Event) -> checkpoint.Kept:
+    try:
+        return checkpoint.read(event.checkpoint)
+    except (KeyError, TypeError, ValueError, AttributeError):  # a newer release wrote it, or nobody of ours
+        _log.warning("checkpoint.unreadable", event_id=str(event.id))
+        return checkpoint.Kept()
 
 
 async def _keep(rt: Runtime, event: Event, kept: checkpoint.Kept) -> checkpoint.Kept:
