@@ -20,6 +20,7 @@ from app.domain import (
     checkpoint,
     dedupe,
     drafts,
+    echo,
     extract,
     media,
     pins,
@@ -288,8 +289,11 @@ async def _extracted(rt: Runtime, add: _Add) -> Found:
 
 async def _conversation(rt: Runtime, add: _Add) -> Conversation:
     request, settings = add.request, add.project.settings
+    said = add.messages
+    if not add.is_procedure:  # a run's record tells what tools printed, memories too
+        said = await echo.blank(rt, add.event.project_id, request.owners, said)
     return Conversation(
-        messages=add.messages,
+        messages=said,
         observed_at=_observed_at(request, add.event),
         earlier=add.earlier,
         # Only a model reads them; the rules would not know what to do with them.

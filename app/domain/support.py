@@ -2,7 +2,7 @@
 
 A model's fact is refused when it has a number or a name that stands nowhere in the conversation, when too few of its words
 stand where it says that it comes from, or when it drops a "not". A true fact in words of the model's own is refused now and
-then; a made-up one is stored rarely. Figures: bench/support.py.
+then; a made-up one is stored rarely.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def valkey(server_folder: Path) -> Iterator[ValkeyServer]:
 @asynccontextmanager
 async def working(lab: Lab, url: str, *, sweep_s: float) -> AsyncIterator[Runtime]:
     """Run a worker that listens at `url`, and yield a runtime that rings there."""
-    found = [facts(f"Fact number {n}") for n in range(20)]
+    found = [facts(f"Likes tea {n}") for n in range(20)]
     rt = lab.runtime(llm=fakes.FakeLLM(found), sweep_s=sweep_s, redis_url=url)
     ringing = replace(rt, queue=queue.open_queue(url))
     stop = asyncio.Event()
