@@ -10,7 +10,9 @@ from fastapi import FastAPI
 from app import __version__
 from app.api import (
     accounts,
+    audits,
     batch,
+    context,
     deliveries,
     dream,
     entities,
@@ -44,12 +46,14 @@ ROUTERS = (
     memories.adds,
     search.routes,
     why.routes,
+    context.routes,
     entities.first,  # before the routes of one memory, whose paths have a place for any word
     memories.routes,
     events.routes,
     orgs.routes,
     projects.routes,
     keys.routes,
+    audits.routes,
     webhooks.routes,
     deliveries.routes,
     accounts.routes,

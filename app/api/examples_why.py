@@ -62,4 +62,16 @@ def examples(memory: dict[str, Any]) -> dict[str, dict[str, Any]]:
                 "explain": None,
             },
         },
+        "make_context": {
+            "request": {"query": "Where does Alice live?", "filters": {"user_id": "alice"}, "max_tokens": 500},
+            "response": {
+                "context": "## Profile\n- Alice moved to Lisbon and works at a bakery.",
+                "tokens": 15,
+                "max_tokens": 500,
+                "memory_ids": [memory["id"]],
+                "neighbour_ids": [],
+                "folded_ids": [],
+                "left_out_ids": [],
+            },
+        },
     }

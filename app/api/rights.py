@@ -33,6 +33,7 @@ RIGHTS = {
     "import_memories": _WRITE,
     "search_memories": _OWN_READ,
     "explain_search": _OWN_READ,
+    "make_context": _OWN_READ,
     "search_memories_v1": _OWN_READ,
     "search_memories_v2": _OWN_READ,
     "list_memories": _OWN_READ,
@@ -81,7 +82,8 @@ RIGHTS = {
     "rotate_webhook_secret": _WEBHOOKS,
     "list_webhook_deliveries": _WEBHOOKS,
     "replay_webhook_delivery": _WEBHOOKS,
-    # Keys
+    # Keys, and who used them for what
+    "list_audit": _ADMIN,
     "list_keys": _ADMIN,
     "create_key": _ADMIN,
     "rotate_key": _ADMIN,

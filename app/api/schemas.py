@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
@@ -307,6 +307,39 @@ class ExplainedSearch(SearchRequest):
     """A question, where to look, and whether to say why."""
 
     explain: read.Flag = Field(False, description="Also say why: of each hit, and how the query was read.")
+
+
+class ContextRequest(Selection):
+    """A question, where to look, and how much room there is."""
+
+    query: str = Field(description="What the prompt is about, in any language.", min_length=1)
+    max_tokens: Annotated[int, Field(ge=20, le=32_000), BeforeValidator(read.whole)] = Field(
+        1000, description="Tokens of the block at most, counted with o200k_base."
+    )
+    format: Literal["markdown", "text"] = Field("markdown", description="`text`: headings without `##`.")
+    include_dates: read.Flag = Field(True, description="Head the memories of each day with its date.")
+    neighbours: read.Flag = Field(True, description="Also what was said beside a raw turn, where there is room.")
+    superseded: Literal["omit", "mark"] = Field(
+        "omit", description="What becomes of memories that a newer one contradicts: left out, or shown and marked."
+    )
+    threshold: Annotated[float, BeforeValidator(read.whole)] = Field(
+        0.0, ge=0, le=1, description="Least score of a memory; by default the room decides."
+    )
+    reference_date: read.Instant | None = Field(None, description='What "today" means in the query; default: now.')
+    metadata: read.Mapping | None = Field(None, description="Only memories whose metadata has these values.")
+    keywords: Any = Field(
+        None, description="Only memories that contain this text.", json_schema_extra={"type": "string"}
+    )
+
+    @classmethod
+    def prepare(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Trim the query, and hide what was superseded."""
+        data = SearchRequest.prepare(data)
+        return data if data.get("superseded") == "mark" else {**data, "latest_only": True}
+
+    def check(self, settings: Settings) -> None:
+        """Refuse a query beyond the limit of a message. Raises: InvalidRequest."""
+        limits.check_text(settings, "query", self.query)
 
 
 class ListRequest(Selection):

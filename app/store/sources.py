@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from app.model import OWNER_FIELDS, Owners
+from app.model import OWNER_FIELDS, Message, Owners
 from app.store.db import Conn
 
 
@@ -85,3 +85,23 @@ async def added_by(conn: Conn, project_id: int, event_id: UUID) -> tuple[str, bo
     """Return what kind of event it was, whether its messages were read for facts, and the memory type it asked for."""
     row = await conn.fetchrow(_ADDED_BY, project_id, event_id)
     return None if row is None else (row["kind"], row["infer"] != "false", row["memory_type"])
+
+
+_AROUND = """
+SELECT g.id AS of, n.id, n.position, n.role, n.name, left(n.content, $3) AS content, n.said_at
+FROM messages g
+JOIN messages n ON n.project_id = $1 AND n.event_id = g.event_id AND n.scope_id = g.scope_id    -- index messages_event
+               AND n.position BETWEEN g.position - 1 AND g.position + 1 AND n.id <> g.id
+WHERE g.project_id = $1 AND g.id = ANY($2::uuid[])
+ORDER BY g.id, n.id
+"""
+_AROUND_CHARS = 2000  # of a neighbour
+
+
+async def around(conn: Conn, project_id: int, message_ids: Collection[UUID]) -> dict[UUID, list[Message]]:
+    """Return what was said just before and after each of these messages, in the same add and scope; their beginnings."""
+    found: dict[UUID, list[Message]] = {}
+    for row in await conn.fetch(_AROUND, project_id, list(message_ids), _AROUND_CHARS):
+        said = Message(row["role"], row["content"], row["name"], row["position"], id=row["id"], said_at=row["said_at"])
+        found.setdefault(row["of"], []).append(said)
+    return found
