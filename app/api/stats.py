@@ -16,6 +16,7 @@ NO_LIMIT = 2_147_483_647  #: what stands where the hosted platform has a quota: 
 #: Which routes read memories, by the name of their function, and as what a read counts.
 READS = {
     "search_memories": "SEARCH", "search_memories_v1": "SEARCH", "search_memories_v2": "SEARCH",
+    "make_context": "SEARCH", "explain_search": "SEARCH",
     "list_memories": "GET_ALL", "list_memories_v1": "GET_ALL", "list_memories_v2": "GET_ALL",
     "list_memories_of_entity": "GET_ALL", "get_memory": "GET",
 }  # fmt: skip
