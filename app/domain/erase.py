@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 KIND = "DELETE_USER"  #: of the event that holds the receipt
 PAUSE_S = 0.05  #: between two looks whether what is being sent has arrived
+LOOKS = 10  #: so many, before the rest is erased all the same
 TRIES = 5  #: of a transaction that another one kept from its rows
 
 #: What no statement reaches, for people.
@@ -67,10 +68,6 @@ class Erased:
 
     event: Event
     receipt: dict[str, Any]
-
-
-class _Sending(Exception):
-    """A delivery that would tell of the owner is just being sent."""
 
 
 # Projects
@@ -149,17 +146,14 @@ async def of_project(
             if await erase_owner.went_along(conn, project.id, kind, name=name):
                 return await _nothing_left(conn, project.id, kind)
             raise unknown()
-    job = _Job(rt, project.id, kind, name, idempotency_key, body_print)
+    job = _Job(rt, project, kind, name, idempotency_key, body_print)
     await job.take_parts()
-    while True:
-        await job.stop_sending()
-        try:
-            event = await job.finish()
-        except _Sending:
-            continue
-        erased = _erased(await job.look_again(event))
-        await announce.ring(rt, [event.id] if job.told else [])
-        return erased
+    await job.stop_sending()
+    event = await job.finish()
+    await job.wait_for_senders()
+    erased = _erased(await job.look_again(event))
+    await announce.ring(rt, [event.id] if job.told else [])
+    return erased
 
 
 async def counted(rt: Runtime, project: Project, kind: OwnerKind, name: str) -> dict[str, int]:
@@ -203,16 +197,18 @@ class _Job:
     """One erase of an owner on its way."""
 
     def __init__(
-        self, rt: Runtime, project_id: int, kind: OwnerKind, name: str, key: str | None, body_print: bytes | None
+        self, rt: Runtime, project: Project, kind: OwnerKind, name: str, key: str | None, body_print: bytes | None
     ) -> None:
         self._rt = rt
-        self._project_id = project_id
+        self._project = project
+        self._project_id = project.id
         self._owner = (kind, name)
         self._key = (key, body_print)
         self._event_id = uuid7()
         self._gone: Counter[str] = Counter()
         self.told = 0  #: deliveries that say which memories are gone
         self._cancelled = 0  # adds that were under way
+        self._sending: list[UUID] = []  # deliveries whose requests were under way
         self._met: list[Reach] = []  # whatever was found, for the second look
 
     async def take_parts(self) -> None:
@@ -228,15 +224,23 @@ class _Job:
             self._gone += await self._in_transaction(partial(self._take, whole=reach, part=part))
 
     async def stop_sending(self) -> None:
-        """Delete the deliveries of the owner, and wait for those that are just being sent; each has a time limit."""
-        while True:
+        """Delete the deliveries of the owner, and give those that are just being sent the time that most need."""
+        for _ in range(LOOKS):
             if not await self._in_transaction(self._unsend):
                 return
             await asyncio.sleep(PAUSE_S)
 
     async def finish(self) -> Event:
-        """Erase what is left, the owner too, and return the event. Raises: _Sending, with nothing done; KeyReused."""
+        """Erase what is left, the owner too, and return the event. Raises: KeyReused."""
         return await self._in_transaction(self._finish)
+
+    async def wait_for_senders(self) -> None:
+        """Return when no request about the owner is under way any more; each has a time limit."""
+        while True:
+            async with self._rt.db.acquire(self._project_id) as conn:
+                if not await erase_owner.still_sending(conn, self._project_id, self._sending):
+                    return
+            await asyncio.sleep(PAUSE_S)
 
     async def look_again(self, event: Event) -> Event:
         """Count in a second look what is left, and put it into the receipt; return the event as it is then."""
@@ -247,9 +251,10 @@ class _Job:
 
     async def _take(self, conn: Conn, *, whole: Reach, part: Reach) -> Counter[str]:
         await erase_owner.hold(conn, self._project_id, whole)
-        gone, there = await erase_owner.remove(conn, self._project_id, part)
-        await self._tell(conn, there)
-        return gone
+        removed = await erase_owner.remove(conn, self._project_id, part)
+        self._sending += removed.sending
+        await self._tell(conn, removed.memories)
+        return removed.rows
 
     async def _tell(self, conn: Conn, there: Sequence[UUID]) -> None:
         self.told += await announcements.insert_erased(conn, self._project_id, there, self._event_id)
@@ -263,6 +268,9 @@ class _Job:
     async def _finish(self, conn: Conn) -> Event:
         project_id = self._project_id
         key, body_print = self._key
+        done = await events.find(conn, project_id, self._event_id)
+        if done is not None:  # the commit of an earlier try arrived, and its answer did not
+            return done
         event = await events.insert(
             conn,
             project_id,
@@ -280,16 +288,17 @@ class _Job:
         await erase_owner.read_again(conn, project_id)
         reach = await self._find(conn, hold=True)
         cancelled += await erase_owner.fence(conn, project_id, reach.scopes)
-        if await erase_owner.sending(conn, project_id, reach):
-            raise _Sending
         named = await erase_owner.others_named(conn, project_id, reach)
-        gone, there = await erase_owner.remove(conn, project_id, reach)
+        removed = await erase_owner.remove(conn, project_id, reach)
         counts, along = await erase_owner.delete_along(conn, project_id, reach, named)
-        gone += counts
+        gone = removed.rows + counts
+        self._sending += removed.sending
         for kind, name in along:
-            gone += (await erase_owner.remove(conn, project_id, await _reach(conn, project_id, kind, name)))[0]
+            more = await erase_owner.remove(conn, project_id, await _reach(conn, project_id, kind, name))
+            gone += more.rows
+            self._sending += more.sending
         self._met.append(reach)
-        await self._tell(conn, there)
+        await self._tell(conn, removed.memories)
         cancelled += self._cancelled
         total = self._gone + gone + Counter(events=cancelled)
         receipt = Receipt(self._event_id, datetime.now(UTC), _some(total))

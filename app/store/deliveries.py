@@ -146,8 +146,17 @@ SELECT project_id, id, $6, $7, $8, $9, $10, $11 FROM held
 """
 
 
+#: Erased while it was being sent: whoever holds it drops it, and what was answered is not kept.
+_DROP_ERASED = """
+DELETE FROM deliveries
+WHERE project_id = $1 AND id = $2 AND status = 'RUNNING' AND lease_epoch = $3 AND details = '{}'
+"""
+
+
 async def settle(conn: Conn, delivery: Delivery, attempt: Attempt, status: Status, *, delay_s: float = 0.0) -> bool:
     """Log the attempt and end the delivery, or with PENDING put it off for `delay_s` seconds; False: fenced off."""
+    if _count(await conn.execute(_DROP_ERASED, *_fence(delivery))) == 1:
+        return True
     told = (attempt.started_at, attempt.status_code, attempt.latency_ms, attempt.error_code, attempt.error)
     tag = await conn.execute(_SETTLE, *_fence(delivery), status.value, delay_s, *told, attempt.response)
     return _count(tag) == 1
@@ -161,9 +170,15 @@ WHERE project_id = $1 AND id = $2 AND status = 'RUNNING' AND lease_epoch = $3
 
 async def release(conn: Conn, delivery: Delivery) -> bool:
     """Give the delivery back, as if it had not been claimed; False: fenced off."""
+    if _count(await conn.execute(_DROP_ERASED, *_fence(delivery))) == 1:
+        return True
     return _count(await conn.execute(_RELEASE, *_fence(delivery))) == 1
 
 
+_DROP_EXPIRED = """
+DELETE FROM deliveries                          -- deliveries_lease
+WHERE status = 'RUNNING' AND lease_until < statement_timestamp() AND details = '{}'
+"""
 _RECLAIM_EXPIRED = """
 WITH expired AS (                               -- deliveries_lease
     SELECT project_id, id, lease_until FROM deliveries
@@ -186,6 +201,7 @@ SELECT project_id, id, lease_until, 'worker_lost', 'The worker stopped before it
 
 async def reclaim_expired(conn: Conn, delays_s: Sequence[float]) -> int:
     """Make deliveries due again, by the schedule, whose worker let the lease run out. Return how many."""
+    await conn.execute(_DROP_EXPIRED)
     return _count(await conn.execute(_RECLAIM_EXPIRED, list(delays_s)))
 
 

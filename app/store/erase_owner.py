@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 from uuid import UUID
 
 from app.model import Condition, Operator, OwnerKind
@@ -33,6 +34,16 @@ _SENDING = traces.statement(
 _SETTLED = traces.statement(
     f"DELETE FROM deliveries t WHERE t.project_id = $1 AND {traces.DELIVERY} AND NOT {_SENDING_NOW}"  # noqa: S608
 )
+#: Those that are: whoever sends one drops the row when it knows the answer, as `deliveries.settle` does.
+_EMPTY_SENT = traces.statement(f"""
+UPDATE deliveries t
+SET details = '{{}}', event_id = NULL, memory_id = NULL, user_id = NULL, agent_id = NULL, app_id = NULL, run_id = NULL
+WHERE t.project_id = $1 AND {traces.DELIVERY}
+RETURNING t.id
+""")  # noqa: S608 - constants
+_STILL_SENDING = f"""
+SELECT count(*) FROM deliveries t WHERE t.project_id = $1 AND t.id = ANY ($2::uuid[]) AND {_SENDING_NOW}
+"""  # noqa: S608 - a constant
 
 
 def statements() -> dict[str, str]:
@@ -40,7 +51,7 @@ def statements() -> dict[str, str]:
     built = {f"count {table}": one.sql for table, one in _COUNTS.items()}
     built |= {f"delete {table}": one.sql for table, one in _DELETES.items()}
     changes = {"sending": _SENDING, "settled": _SETTLED, "shrink": _SHRINK, "unname": _UNNAME}
-    changes |= {"empty": _EMPTY_EVENTS, "drop": _DROP_INTERNAL}
+    changes |= {"empty": _EMPTY_EVENTS, "drop": _DROP_INTERNAL, "empty sent": _EMPTY_SENT}
     return built | {what: one.sql for what, one in changes.items()}
 
 
@@ -121,6 +132,12 @@ async def count(conn: Conn, project_id: int, reach: Reach) -> dict[str, int]:
 async def sending(conn: Conn, project_id: int, reach: Reach) -> int:
     """Return how many deliveries of it are just being sent."""
     found: int = await conn.fetchval(_SENDING.sql, *_SENDING.args(project_id, reach))
+    return found
+
+
+async def still_sending(conn: Conn, project_id: int, delivery_ids: Collection[UUID]) -> int:
+    """Return how many of these deliveries, which `remove` found being sent, still are."""
+    found: int = await conn.fetchval(_STILL_SENDING, project_id, list(delivery_ids))
     return found
 
 
@@ -214,29 +231,39 @@ WHERE project_id = $1 AND memory_id = ANY ($2::uuid[]) AND event_id = ANY ($3::u
 """
 
 
-async def remove(conn: Conn, project_id: int, reach: Reach) -> tuple[Counter[str], list[UUID]]:
-    """Delete what is found by `reach`, scopes and owner too, and empty its events; the caller holds the scopes. Return how many rows went, by
-    table, and the memories that were there.
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What `remove` has done."""
 
-    Deliveries that are just being sent stay; see `sending`.
-    """
-    gone: Counter[str] = Counter()
+    rows: Counter[str]  # by table
+    memories: list[UUID]  # that were there
+    sending: list[UUID]  # deliveries that are just being sent: empty now, and gone when their senders know the answer
+
+
+async def remove(conn: Conn, project_id: int, reach: Reach) -> Removed:
+    """Delete what is found by `reach`, scopes and owner too, and empty its events; the caller holds the scopes."""
+    rows: Counter[str] = Counter()
     for change in (_SHRINK, _UNNAME, _DROP_INTERNAL):
-        gone["events"] += event_rows.count(await conn.execute(change.sql, *change.args(project_id, reach)))
+        rows["events"] += event_rows.count(await conn.execute(change.sql, *change.args(project_id, reach)))
     await conn.execute(_BLANK, project_id, list(reach.kept), list(reach.adds))
     mentioned = await entities.linked_to(conn, project_id, reach.memories)
-    gone["terms"] += await memory_index.delete_terms(conn, project_id, reach.memories)
+    rows["terms"] += await memory_index.delete_terms(conn, project_id, reach.memories)
     there: list[UUID] = []
+    sending: list[UUID] = []
     for table, statement in _DELETES.items():
         if table == "memories":
             there, deltas = await memory_rows.delete(conn, project_id, reach.memories)
-            gone[table] += len(there)
-            gone["entities"] += await entities.delete_unmentioned(conn, project_id, mentioned)
+            rows[table] += len(there)
+            rows["entities"] += await entities.delete_unmentioned(conn, project_id, mentioned)
             await scopes.count(conn, project_id, deltas)
             continue
         one = {"deliveries": _SETTLED, "events": _EMPTY_EVENTS}.get(table, statement)
-        gone[table] += event_rows.count(await conn.execute(one.sql, *one.args(project_id, reach)))
-    return gone, there
+        rows[table] += event_rows.count(await conn.execute(one.sql, *one.args(project_id, reach)))
+        if table == "deliveries":
+            sent = await conn.fetch(_EMPTY_SENT.sql, *_EMPTY_SENT.args(project_id, reach))
+            sending = [row["id"] for row in sent]
+            rows[table] += len(sending)
+    return Removed(rows, there, sending)
 
 
 # Whoever went along

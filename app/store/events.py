@@ -136,15 +136,18 @@ async def cancel_targets(conn: Conn, project_id: int, scope_ids: Sequence[int]) 
 _GET = f"SELECT {event_rows.COLUMNS} FROM events WHERE project_id = $1 AND id = $2"  # noqa: S608 - the columns are a constant
 
 
-async def get(conn: Conn, project_id: int, event_id: UUID) -> Event:
-    """Return one event.
-
-    Raises: EventNotFound.
-    """
+async def find(conn: Conn, project_id: int, event_id: UUID) -> Event | None:
+    """Return one event; None: there is none."""
     row = await conn.fetchrow(_GET, project_id, event_id)
-    if row is None:
+    return None if row is None else event_rows.event(row)
+
+
+async def get(conn: Conn, project_id: int, event_id: UUID) -> Event:
+    """Return one event. Raises: EventNotFound."""
+    found = await find(conn, project_id, event_id)
+    if found is None:
         raise errors.EventNotFound()
-    return event_rows.event(row)
+    return found
 
 
 _COUNT = """

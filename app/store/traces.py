@@ -132,6 +132,7 @@ NOT_OF_OWNERS = {
     "profile_settings": "settings of the project",
     "retrievals": "numbers",
     "erased_owners": "digests, for an hour",
+    "audit_log": "who did what; owners as digests",
 }
 
 
