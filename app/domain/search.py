@@ -108,9 +108,9 @@ async def answer(rt: Runtime, caller: Caller, query: Query) -> Trail:
     return trail
 
 
-async def follow(rt: Runtime, caller: Caller, query: Query, *, vector: Vector | None = None) -> Trail:
-    """Carry out a search that counts nowhere and changes nothing. `vector`: of a query that is embedded already."""
-    trail = await _gathered(rt, caller, query, vector=vector)
+async def follow(rt: Runtime, caller: Caller, query: Query) -> Trail:
+    """Carry out a search that counts nowhere and changes nothing."""
+    trail = await _gathered(rt, caller, query)
     query = trail.query
     with trail.timed("rank"):
         intent = temporal.read(trail.question, now=query.now)
@@ -140,7 +140,7 @@ async def gather(rt: Runtime, caller: Caller, query: Query) -> rank.Pool:
     return (await _gathered(rt, caller, query)).pool
 
 
-async def _gathered(rt: Runtime, caller: Caller, query: Query, *, vector: Vector | None = None) -> Trail:
+async def _gathered(rt: Runtime, caller: Caller, query: Query) -> Trail:
     project_id = caller.project.id
     query = replace(query, node=pins.narrowed(caller, query.node), reference_at=query.now)
     trail = Trail(query, questions.read(query.text, now=query.now))
@@ -154,9 +154,8 @@ async def _gathered(rt: Runtime, caller: Caller, query: Query, *, vector: Vector
     if trail.count == 0:
         return trail
     trail.embedded = questions.for_embedding(question, trail.count, trail.frequencies)
-    if vector is None:
-        with trail.timed("embed"):  # no connection is held meanwhile
-            vector = await rt.embedder.embed_query(trail.embedded)
+    with trail.timed("embed"):  # no connection is held meanwhile
+        vector = await rt.embedder.embed_query(trail.embedded)
     async with rt.db.acquire(project_id) as conn:
         await _ask(conn, project_id, trail, vector, model=rt.embedder.model)
     return trail
