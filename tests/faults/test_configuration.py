@@ -19,18 +19,14 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 #: What is set, and what the line has to say.
 WRONG = (
-    ({"MEMORYD_PORT": "99999"}, "MEMORYD_PORT"),
-    ({"MEMORYD_LEASE_S": "-1"}, "MEMORYD_LEASE_S"),
-    ({"MEMORYD_RETRY_DELAYS_S": "1,x"}, "MEMORYD_RETRY_DELAYS_S"),
-    ({"DATABASE_URL": "mysql://u:swordfish@127.0.0.1/x"}, "DATABASE_URL"),
-    ({"DATABASE_URL": "postgresql://u:swordfish@127.0.0.1:x/x"}, "DATABASE_URL"),
-    ({"DATABASE_URL": ""}, "DATABASE_URL"),
-    ({"REDIS_URL": "http://:swordfish@127.0.0.1"}, "REDIS_URL"),
-    ({"MEMORYD_LLM_BASE_URL": "models"}, "MEMORYD_LLM_BASE_URL"),
-    ({"MEMORYD_LLM_MODEL": ""}, "MEMORYD_LLM_MODEL"),
-    ({"MEMORYD_EMBEDDER_MODEL": ""}, "MEMORYD_EMBEDDER_MODEL"),
-    ({"MEMORYD_EMBEDDER_MODEL": "another"}, "brain-32"),
-    ({"MEMORYD_OUTBOUND_ALLOW_NETS": "everything"}, "MEMORYD_OUTBOUND_ALLOW_NETS"),
+    ("serve", {"MEMORYD_PORT": "99999"}, "MEMORYD_PORT"),
+    ("worker", {"MEMORYD_LEASE_S": "-1"}, "MEMORYD_LEASE_S"),
+    ("worker", {"DATABASE_URL": "mysql://u:swordfish@127.0.0.1/x"}, "DATABASE_URL"),
+    ("serve", {"DATABASE_URL": ""}, "DATABASE_URL"),
+    ("serve", {"REDIS_URL": "http://:swordfish@127.0.0.1"}, "REDIS_URL"),
+    ("worker", {"MEMORYD_LLM_MODEL": ""}, "MEMORYD_LLM_MODEL"),
+    ("serve", {"MEMORYD_EMBEDDER_MODEL": ""}, "MEMORYD_EMBEDDER_MODEL"),
+    ("worker", {"MEMORYD_EMBEDDER_MODEL": "another"}, "brain-32"),
 )
 
 
@@ -51,11 +47,9 @@ def ended(env: dict[str, str], command: str) -> tuple[int, str]:
 def test_each_wrong_setting_is_one_line_at_the_start(world: World, history: History) -> None:
     history.adds(range(4))
     history.settle()
-    cases = [(change, words, command) for change, words in WRONG for command in ("serve", "worker")]
-    cases = [case for case in cases if not (case[2] == "worker" and "REDIS_URL" in case[0])]
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda case: ended(world.workers[0].env | case[0], case[2]), cases))
-    for (change, words, command), (code, said) in zip(cases, found, strict=True):
+        found = list(pool.map(lambda case: ended(world.workers[0].env | case[1], case[0]), WRONG))
+    for (command, change, words), (code, said) in zip(WRONG, found, strict=True):
         shown = f"{command} {change}: {said}"
         assert code == 1, shown
         lines = said.strip().splitlines()

@@ -15,7 +15,7 @@ from tests.faults.world import World
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
-SHARE = 0.2  # of statements that lose
+SHARE = 0.05  # of statements that lose; a transaction has several
 TABLES = ("memories", "events", "history")
 LOSING = """
 CREATE SEQUENCE lost;
@@ -56,7 +56,7 @@ def test_what_loses_is_done_again_and_nobody_hears_of_it(losing: World) -> None:
             assert client.delete(f"/v1/memories/{made.json()['results'][0]['id']}/").status_code == 200
     history.check()
     assert not history.refused
-    assert losing.value("SELECT last_value FROM lost") > 10  # a sequence keeps what is rolled back
+    assert losing.value("SELECT last_value FROM lost") > 3  # a sequence keeps what is rolled back
     attempts = losing.rows(
         "SELECT attempts FROM events WHERE kind = 'ADD' AND payload::text LIKE $1", f"%{history.name}-%"
     )
