@@ -14,16 +14,17 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from app import errors
-from app.model import Event
+from app.model import Event, Owners
 from app.store import arrivals
 from app.store.arrivals import Arrival
-from app.store.db import Database
+from app.store.db import Conn, Database
 
 GROUP = 100  #: adds in one commit, at most
 GROUP_CHARS = 256 * 1024  #: characters of their messages, at most; an add that has more goes by itself
 #: A group that takes longer waits for somebody's lock or for a dead connection, and the next goes beside it. A commit
 #: takes a few milliseconds.
 SLOW_S = 0.1
+SCOPES = 2000  #: of one project, that are remembered with their ids
 ABREAST = 4  #: groups of one project under way, at most
 
 
@@ -49,6 +50,7 @@ class _Line:
         self._project_id = project_id
         self._waiting: deque[_Waiting] = deque()
         self._under_way: dict[asyncio.Task[None], _Group] = {}
+        self._scopes: dict[Owners, int] = {}  # ids that they had when they were last seen
 
     @property
     def idle(self) -> bool:
@@ -110,7 +112,7 @@ class _Line:
         stored: Mapping[UUID, Event] = {}
         try:
             async with self._db.acquire(self._project_id) as conn:
-                stored = await arrivals.insert(conn, self._project_id, [one.arrival for one in members])
+                stored = await self._insert(conn, [one.arrival for one in members])
         except errors.TryLater:
             raise
         except errors.AppError:
@@ -118,6 +120,21 @@ class _Line:
         for one in members:
             if not one.answer.done():
                 one.answer.set_result(stored.get(one.arrival.event_id))
+
+    async def _insert(self, conn: Conn, arrived: Sequence[Arrival]) -> Mapping[UUID, Event]:
+        if all(owners in self._scopes for one in arrived for owners in (one.owners, *one.targets)):
+            stored = await arrivals.insert_known(conn, self._project_id, arrived, self._scopes)
+            if stored:
+                return stored
+            self._scopes.clear()  # one of them was deleted; the other statement makes what is missing
+        stored = await arrivals.insert(conn, self._project_id, arrived)
+        if len(self._scopes) > SCOPES:
+            self._scopes.clear()
+        for one in arrived:
+            if (event := stored.get(one.event_id)) is not None and event.scope_id is not None:
+                self._scopes[one.owners] = event.scope_id
+                self._scopes.update(zip(one.targets, event.target_scope_ids, strict=True))
+        return stored
 
 
 def _own(error: BaseException) -> BaseException:

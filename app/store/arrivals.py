@@ -69,6 +69,40 @@ ORDER BY a.turn                                     -- seq is the order of accep
 RETURNING id, scope_id, target_scope_ids, created_at, updated_at
 """
 
+# Planned in half the time, and planning is most of it. All or nothing: what was known may have been deleted.
+_INSERT_KNOWN = """
+INSERT INTO events (project_id, id, kind, status, scope_id, target_scope_ids, payload)
+SELECT $1, a.id, 'ADD', 'PENDING', a.scope_id, string_to_array(a.targets, ',')::bigint[], a.payload
+FROM unnest($2::uuid[], $3::jsonb[], $4::bigint[], $5::text[]) WITH ORDINALITY AS a (id, payload, scope_id, targets, turn)
+WHERE (SELECT count(*) FROM scopes s WHERE s.project_id = $1 AND s.id = ANY ($6::bigint[])) = cardinality($6::bigint[])
+  AND NOT EXISTS (
+      SELECT FROM unnest($7::text[], $8::text[]) AS n (kind, name)
+      WHERE NOT EXISTS (SELECT FROM owners o WHERE o.project_id = $1 AND o.kind = n.kind AND o.name = n.name))
+ORDER BY a.turn
+RETURNING id, scope_id, target_scope_ids, created_at, updated_at
+"""
+
+
+async def insert_known(
+    conn: Conn, project_id: int, arrived: Sequence[Arrival], known: Mapping[Owners, int]
+) -> dict[UUID, Event]:
+    """Do as `insert` does, with the scopes that its owners had a moment ago, by `known`; nothing when one is gone."""
+    owners = dict.fromkeys(owners for one in arrived for owners in (one.owners, *one.targets))
+    named = {(name.removesuffix("_id"), value) for one in owners for name, value in one.named().items()}
+    return await _fetch(
+        conn,
+        _INSERT_KNOWN,
+        project_id,
+        arrived,
+        [one.event_id for one in arrived],
+        [one.payload for one in arrived],
+        [known[one.owners] for one in arrived],
+        [",".join(str(known[target]) for target in one.targets) for one in arrived],
+        [known[one] for one in owners],
+        [kind for kind, _ in named],
+        [name for _, name in named],
+    )
+
 
 async def insert(conn: Conn, project_id: int, arrived: Sequence[Arrival]) -> dict[UUID, Event]:
     """Record the adds as pending events, in their order; return those by id. One round trip and one commit of its own.
@@ -82,17 +116,25 @@ async def insert(conn: Conn, project_id: int, arrived: Sequence[Arrival]) -> dic
         for owners in (one.owners, *one.targets):
             places.setdefault(owners, len(places) + 1)
     columns = [[getattr(owners, name) for owners in places] for name in OWNER_FIELDS]
+    return await _fetch(
+        conn,
+        _INSERT,
+        project_id,
+        arrived,
+        [scopes.hash_of(owners) for owners in places],
+        *columns,
+        [one.event_id for one in arrived],
+        [one.payload for one in arrived],
+        [places[one.owners] for one in arrived],
+        [",".join(str(places[owners]) for owners in one.targets) for one in arrived],
+    )
+
+
+async def _fetch(
+    conn: Conn, statement: str, project_id: int, arrived: Sequence[Arrival], *args: Any
+) -> dict[UUID, Event]:
     try:
-        rows = await conn.fetch(
-            _INSERT,
-            project_id,
-            [scopes.hash_of(owners) for owners in places],
-            *columns,
-            [one.event_id for one in arrived],
-            [one.payload for one in arrived],
-            [places[one.owners] for one in arrived],
-            [",".join(str(places[owners]) for owners in one.targets) for one in arrived],
-        )
+        rows = await conn.fetch(statement, project_id, *args)
     except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.TransactionRollbackError):
         return {}  # the server has refused it whole
     payloads = {one.event_id: dict(one.payload) for one in arrived}

@@ -24,13 +24,18 @@ from tests.worker.conftest import Lab, eventually
 def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Note how many adds each statement has held."""
     sizes: list[int] = []
-    real = arrivals.insert
+    real, real_known = arrivals.insert, arrivals.insert_known
 
     async def insert(conn: Conn, project_id: int, arrived: Any) -> dict[Any, Event]:
         sizes.append(len(arrived))
         return await real(conn, project_id, arrived)
 
+    async def insert_known(conn: Conn, project_id: int, arrived: Any, known: Any) -> dict[Any, Event]:
+        sizes.append(len(arrived))
+        return await real_known(conn, project_id, arrived, known)
+
     monkeypatch.setattr(arrivals, "insert", insert)
+    monkeypatch.setattr(arrivals, "insert_known", insert_known)
     return sizes
 
 
@@ -84,6 +89,21 @@ async def test_owners_and_scopes_come_into_being_with_the_group(fresh_lab: Lab) 
             parts = [Owners(user_id=one.user_id, run_id=one.run_id), Owners(agent_id=one.agent_id, run_id=one.run_id)]
             assert kept == [one, *(parts if split else [one])]
         assert await fresh_lab.count("owners") == 3 + 1 + 1
+
+
+@pytest.mark.parametrize("gone", ["owners", "scopes"])
+async def test_what_was_known_and_is_deleted_is_made_anew(fresh_lab: Lab, gone: str) -> None:
+    owners = Owners(user_id="alice", agent_id="bot")
+    rt = fresh_lab.runtime()
+    await fresh_lab.add(rt, "I like tea", owners=owners)
+    await fresh_lab.execute("DELETE FROM events")
+    await fresh_lab.execute(f"DELETE FROM {gone} WHERE {'agent_id' if gone == 'scopes' else 'name'} IS NOT NULL")
+    event = await fresh_lab.event(await fresh_lab.add(rt, "I like rice", owners=owners))
+    assert await fresh_lab.count("owners") == 2
+    assert await fresh_lab.count("scopes") == 3
+    async with fresh_lab.db.acquire(event.project_id) as conn:
+        sql = "SELECT count(*) FROM scopes WHERE id = ANY ($1::bigint[])"
+        assert await conn.fetchval(sql, [event.scope_id, *event.target_scope_ids]) == 3
 
 
 async def test_what_one_of_them_has_wrong_does_not_hurt_the_others(fresh_lab: Lab, groups: list[int]) -> None:
