@@ -23,6 +23,7 @@ from app.domain import (
     echo,
     extract,
     media,
+    merge,
     pins,
     procedure,
     quota,
@@ -359,6 +360,9 @@ async def _commit(
             custom_categories=add.request.custom_categories,
         )
         replaced = await _supersede(rt, conn, add, extracted.facts, found, stored)
+        merged = await merge.apply(
+            conn, event.project_id, extracted.facts, found, kept, stored, model=rt.embedder.model
+        )
         metadata: dict[str, Any] = {"facts": len(found), "duplicates": len(found) - len(stored)}
         if cancelled:
             metadata = {"facts": len(found), "cancelled_by": "delete_all"}
@@ -368,6 +372,8 @@ async def _commit(
             ]
         if replaced:
             metadata["superseded"] = replaced
+        if merged:
+            metadata["merged"] = [{"id": str(pair.id), "into": str(pair.into)} for pair in merged]
         results = remember.results(stored)
         await announce.ingested(
             conn, event.project_id, event.id, add.request.owners, results, cancelled=bool(cancelled)

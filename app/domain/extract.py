@@ -70,6 +70,7 @@ def to_json(found: Iterable[Fact]) -> list[dict[str, Any]]:
         | {
             "linked_ids": [str(id_) for id_ in fact.linked_ids],
             "replaces": [str(id_) for id_ in fact.replaces],
+            "same": [str(id_) for id_ in fact.same],
             "sources": [[source.message_index, source.start, source.end] for source in fact.sources],
             "happened_from": fact.happened_from and fact.happened_from.isoformat(),
             "happened_to": fact.happened_to and fact.happened_to.isoformat(),
@@ -88,6 +89,7 @@ def from_json(rows: Iterable[dict[str, Any]]) -> list[Fact]:
             sources=tuple(Source(*source) for source in row["sources"]),
             linked_ids=tuple(map(UUID, row["linked_ids"])),
             replaces=tuple(map(UUID, row.get("replaces", ()))),  # absent in what an older release wrote
+            same=tuple(map(UUID, row.get("same", ()))),
             happened_from=_instant(row["happened_from"]),
             happened_to=_instant(row["happened_to"]),
         )
@@ -187,6 +189,7 @@ def _fact(item: Any, conversation: Conversation, evidence: grounds.Grounds) -> F
         sources=tuple(source for _, source in place.parts),
         linked_ids=_existing(fields.get("linked"), conversation),
         replaces=_existing(fields.get("replaces"), conversation),
+        same=_existing(fields.get("same"), conversation),
         happened_from=happened[0],
         happened_to=happened[1],
     )

@@ -68,6 +68,8 @@ The answer is one JSON object with one key, "facts": a list of objects with thes
 - "linked": ids of lines of <stored_memories> that the fact belongs with, continues or contradicts; often empty.
 - "replaces": those of them that were so and are no longer so because of the fact, as when somebody has moved, changed jobs
   or numbers, or corrects what was said. Nothing that is only related, less exact, or tells of another time; mostly empty.
+- "same": ids of lines of <stored_memories> that say the same as the fact in other words, and nothing that it does not say,
+  or the other way round; mostly empty.
 - "date": when it happens or happened, as YYYY-MM-DD, or YYYY-MM-DD/YYYY-MM-DD from first to last day; null without a date.
 """
 
@@ -102,7 +104,7 @@ SCHEMA: dict[str, Any] = {
             "items": {
                 "type": "object",
                 "additionalProperties": False,
-                "required": ["messages", "quote", "text", "speaker", "linked", "replaces", "date"],
+                "required": ["messages", "quote", "text", "speaker", "linked", "replaces", "same", "date"],
                 "properties": {
                     # In the order in which a model writes them: first where it stands, then what it means.
                     "messages": {"type": "array", "items": {"type": "integer"}},
@@ -111,6 +113,7 @@ SCHEMA: dict[str, Any] = {
                     "speaker": {"type": "string", "enum": ["user", "assistant"]},
                     "linked": {"type": "array", "items": {"type": "integer"}},
                     "replaces": {"type": "array", "items": {"type": "integer"}},
+                    "same": {"type": "array", "items": {"type": "integer"}},
                     "date": {"type": ["string", "null"]},
                 },
             },

@@ -125,6 +125,7 @@ class Fact:
     happened_from: datetime | None = None  # when what it tells took place, if it says so
     happened_to: datetime | None = None
     replaces: tuple[UUID, ...] = ()  # existing memories that are no longer so because of it
+    same: tuple[UUID, ...] = ()  # existing memories that say the same in other words
 
 
 # Events

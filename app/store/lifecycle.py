@@ -126,6 +126,27 @@ async def restate(conn: Conn, project_id: int, pairs: Collection[tuple[UUID, UUI
     return [row["id"] for row in rows if row["state"] == State.SUPERSEDED]
 
 
+_MERGE = """
+UPDATE memories m SET state = 'merged', replaced_by = pairs.other
+FROM unnest($2::uuid[], $3::uuid[]) AS pairs (id, other)
+JOIN memories f ON f.project_id = $1 AND f.id = pairs.other AND f.state = 'active'
+WHERE m.project_id = $1 AND m.id = pairs.id AND m.scope_id = f.scope_id AND m.state = 'active' AND NOT m.immutable
+RETURNING m.id
+"""
+
+
+async def merge(conn: Conn, project_id: int, pairs: Collection[tuple[UUID, UUID]]) -> list[UUID]:
+    """Mark the first memory of each pair as merged into the second; return the ids of those that were marked.
+
+    Passed over: pairs of different scopes, memories that are gone or immutable, and pairs of which one is not active.
+    No memory may be in two pairs. The caller's transaction holds their scopes.
+    """
+    if not pairs:
+        return []
+    rows = await conn.fetch(_MERGE, project_id, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
+    return [row["id"] for row in rows]
+
+
 _ACTIVE = """
 SELECT m.id, m.text FROM memories m
 WHERE m.project_id = $1 AND m.scope_id = $2 AND m.state = 'active' AND length(m.text) <= $5

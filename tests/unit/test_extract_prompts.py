@@ -157,13 +157,13 @@ def test_the_prompts_hold_no_example_that_could_be_handed_back() -> None:
         quoted = set(re.findall(r'"([^"]*)"', text))
         assert quoted == quoted & {
             "he", "there", "that day", "it", "facts", "text", "speaker", "user", "assistant", "messages", "linked",
-            "quote", "replaces", "date", "User", "Assistant",
+            "quote", "replaces", "same", "date", "User", "Assistant",
         }  # fmt: skip
         assert not re.search(r"\d", text)
 
 
 def test_the_schema_is_strict_and_takes_what_the_prompt_describes() -> None:
-    item = {"text": "a", "quote": "a", "speaker": "user", "messages": [1], "linked": [], "replaces": [], "date": None}
+    item = {"text": "a", "quote": "a", "speaker": "user", "messages": [1], "linked": [], "replaces": [], "same": [], "date": None}
     validator = jsonschema.Draft202012Validator(prompts.SCHEMA)
     validator.check_schema(prompts.SCHEMA)
     validator.validate({"facts": [item]})
