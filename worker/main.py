@@ -7,6 +7,7 @@ import signal
 
 from app import log
 from app.config import Settings
+from app.domain import warm
 from app.runtime import Runtime, open_runtime
 from worker import bell, indexer
 from worker.deliveries import Courier
@@ -40,6 +41,7 @@ async def run(settings: Settings) -> int:
 
 async def serve(rt: Runtime, stop: asyncio.Event, hurry: asyncio.Event | None = None) -> None:
     """Process events and deliver until `stop` is set; then wait for what runs up to `drain_s`, or until `hurry` is set."""
+    await warm.up(rt)
     pump, courier = Pump(rt), Courier(rt)
     pump.on_wake = courier.wake  # whatever is rung for, and whatever ends, may have changed something to tell
     looking = [asyncio.create_task(slots.run()) for slots in (pump, courier)]

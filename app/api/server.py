@@ -13,6 +13,7 @@ from uvicorn.loops.auto import auto_loop_factory
 from app import runtime
 from app.api import create_app, heads
 from app.config import Settings
+from app.domain import warm
 
 GRACE_S = 10  #: seconds that running requests have at the end
 KEEP_ALIVE_S = 30  #: seconds that an idle connection stays open
@@ -56,6 +57,7 @@ def run(settings: Settings) -> int:
 
 async def _serve(settings: Settings) -> int:
     async with runtime.open_runtime(settings) as opened:
+        await warm.up(opened)
         server = _Server(configured(create_app(opened), settings))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
