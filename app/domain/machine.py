@@ -17,7 +17,7 @@ _LOG = re.compile(
     r"|Traceback \(most recent|File \"|at [\w.$<>]{1,200}[ (]|[\w.]{1,80}(?:Error|Exception|Warning|异常)[:：(]\s?"
     r"|(?:panic|fatal|error|warning|stderr|stdout|make|bash|sh|zsh)(?:\[\w{1,20}\])?:\s|goroutine \d|exit status \d|Segmentation fault|npm ERR!"
     r"|[Ee]rror(?:\s[A-Z]{1,8}\d{1,6})?:\s|(?:FAILED|PASSED|ERROR)\s\S{1,80}::|[EWIDF]/\w{1,40}\s?\(|kernel:\s|E\s{2,8}\w|-{2,3}>\s|Step \d{1,3}/\d"
-    r"|(?:Uncaught|Unhandled|Caused by|During handling)\b[^.!?]{0,60}(?:Error|Exception)|(?:Subject|Cc|Reply-To|Message-ID):\s|(?:From|To):\s[^\s]{0,60}@|Command exited|SQLSTATE|\d{1,6} packets\s|Exception in thread|[a-z][\w-]{0,12}:\s[^.!?]{0,60}\bnot found\b|[^，。！？\s]{0,8}(?:错误|异常|失败)[：:]"
+    r"|(?:Uncaught|Unhandled|Caused by|During handling)\b[^.!?]{0,60}(?:Error|Exception)|(?:Subject|Cc|Reply-To|Message-ID):\s|(?:From|To):\s[^\s]{0,60}@|Command exited|SQLSTATE|commit [0-9a-f]{7,40}$|Author: [^<]{1,60}<|Date:\s{2,4}\w|\d{1,6} packets\s|Exception in thread|[a-z][\w-]{0,12}:\s[^.!?]{0,60}\bnot found\b|[^，。！？\s]{0,8}(?:错误|异常|失败)[：:]"
     r"|[a-z][\w-]{1,12}\s-{1,2}[A-Za-z]|[?MADRCU]{1,2}\s{1,2}[\w./-]{1,80}\.\w{1,6}$|On branch\s|Your branch is\s|[\w./-]{1,120}\.[a-z]{1,6}:\d{1,6}(?::\d{1,6})?:?\s|Found \d{1,6} errors?\b|-->\s|\d{1,6}\s\|"
     r"|[$>|]\s|\|.{0,400}\|\s{0,4}$|[{}\[\]<][^\u4e00-\u9fff]{0,400}[{}\[\],>;]\s{0,4}$|[{}\[\]();]{1,8},?\s{0,4}$"
     r"|(?:npm|pip|git|sudo|docker|kubectl)\s\w{1,20}\s)"
@@ -37,7 +37,7 @@ _CODE_WORD = re.compile(
 )
 _COLUMNS = re.compile(r"(?:\S{1,60}(?: \S{1,60}){0,3}(?: {2,40}|\t)){2}\S")
 _ROW = re.compile(
-    r"[^\s,]{1,40}(?:(?:,[^\s,][^,]{0,39}){2,12}|(?:\t[^\t]{1,40}){1,12})$"
+    r"[^\s,]{1,40}(?:(?:,[^\s,][^,]{0,39}){1,12}|(?:\t[^\t]{1,40}){1,12})$"
 )  # a line of CSV: no space behind its commas
 _SYMBOLS = re.compile(r"[{}\[\]<>=;()_\\|$&]")
 _PAIR = re.compile(r"[ \t-]{0,16}[\"']?[A-Za-z_][\w.-]{0,40}[\"']?:(?:\s|$)")  # a key of YAML, in lower case
@@ -65,7 +65,7 @@ _MEMORIES = re.compile(
 _ITEM = re.compile(r"[ \t]{0,16}(?:[-*•·+]|\(?\d{1,3}[.)、])\s{0,8}\S")
 
 _AUTOMATED = re.compile(
-    r"\s{0,8}(?:\[[a-z][a-z _:-]{2,40}\]|\[(?:定时|系统|自动|心跳|提醒)[^\]\n]{0,60}\]|[⏰🔔📅⚠]|#{1,3}\s\S|cron\sjob\s|定时任务"
+    r"\s{0,8}(?:\[[a-z][a-z _:-]{2,40}\]|\[(?:定时|系统|自动|心跳|提醒)[^\]\n]{0,60}\]|[⏰🔔📅⚠]|#{1,3}\s\S|cron(?:\sjob)?\b[^.!?\n]{0,24}[:：]|cron\sjob\s|reminder\striggered\b|定时任务"
     r"|(?:system(?:\s(?:event|message|note|prompt))?|automated(?:\smessage)?|scheduled\s\w{2,12}|系统消息|系统提示|系统通知|自动消息|心跳检测)\s?[:：]"
     r"|\[(?:cron|heartbeat|system|tool|session|scheduled|automated)[^\]\n]{0,60}\])",
     re.I,
@@ -84,7 +84,7 @@ _ORDER_OF_PROMPTS = re.compile(
 _WORD_OF_PROMPTS = re.compile(
     r"\byour\s(?:task|role|job|goal|output|instructions)\b|\byou\s(?:must|should|do\snot|never|always|have\s(?:access|no)|will\sbe\sgiven|speak|escalate)\b"
     r"|\b(?:never|do\snot|don['’]t)\s(?:reveal|mention|disclose|invent|infer|use)\b|\btool\s(?:names|calls?|availability)\b|\bcurrent\stime:|\b(?:host|os|node|shell|model|workspace|channel):\s|\btoday['’]s\sdate\sis\b"
-    r"|\boutput\s(?:json|a\slist)\b|\bfollowing\stools\b|\bthe\suser['’]s\s(?:instructions|message|request)\b|\bprioriti[sz]e\b|\bcite\syour\b"
+    r"|\b(?:every|each|all)\s(?:messages?|inputs?)\b|\bdo\snot\sanswer\b|\boutput\s(?:json|a\slist)\b|\bfollowing\stools\b|\bthe\suser['’]s\s(?:instructions|message|request)\b|\bprioriti[sz]e\b|\bcite\syour\b"
     r"|不要(?:透露|编造|讨论|假设)|以下工具|可用工具|始终(?:用|使用|保持)|你的(?:任务|职责|回答|输出)|^#{1,3}\s?(?:技能|限制|规则|任务|输出|角色|要求)|每次回答|当前时间",
     re.I | re.M,
 )
@@ -95,6 +95,10 @@ _SECRET = re.compile(
     r"|\b(?:pw|pwd|pass|login|credentials?)\s?[:=]\s?\S|\b[A-Z_]{0,30}(?:KEY|SECRET|TOKEN|PASSWORD)\s?[:=]"
     r"|(?-i:\b(?=[A-Za-z0-9+/]{0,40}\d)(?=[A-Za-z0-9+/]{0,40}[a-z])(?=[A-Za-z0-9+/]{0,40}[A-Z])[A-Za-z0-9+/]{32,200})",
     re.I,
+)
+_TRACE = re.compile(  # what programs print and people hardly say
+    r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}\b|(?<![\w:])(?:\.{0,2}/[\w.@+-]{1,60}){2,20}|\b\d\d:\d\d:\d\d\b|\b(?=[0-9a-f]{0,11}[a-f])(?=[0-9a-f]{0,11}\d)[0-9a-f]{12,64}\b|"
+    r"[│█▏▎▍▌▋▊▉━═╭╰]|\b\w{1,60}\.(?:py|js|ts|go|rs|java|c|cpp|rb|sh|sql|json|ya?ml|toml):\d"
 )
 _PROMPT_WITHIN = 6000  #: characters in which a prompt shows itself
 
@@ -141,6 +145,11 @@ def is_prompt(text: str) -> bool:
 def has_secret(sentence: str) -> bool:
     """Tell whether a sentence tells a key, a token or a password, which no memory should."""
     return _SECRET.search(sentence) is not None
+
+
+def has_trace(sentence: str) -> bool:
+    """Tell whether a sentence has a path, an address of a machine, a clock's seconds: marks of what programs print."""
+    return _TRACE.search(sentence) is not None
 
 
 def _mark_fences(lines: list[str], gone: list[bool]) -> None:
@@ -191,7 +200,7 @@ def _mostly(lines: list[str], gone: list[bool], kinds: list[bool]) -> bool:
     pairs = [at for at in left if _PAIR.match(lines[at])]
     yaml = pairs if any(_VALUE.search(lines[at]) for at in pairs) else []
     rows = [at for at in left if _ROW.match(lines[at])]
-    marked = {at for at in left if kinds[at]} | set(yaml if len(yaml) > 2 else ()) | set(rows if len(rows) > 1 else ())
+    marked = {at for at in left if kinds[at]} | set(yaml if len(yaml) > 2 else ()) | set(rows if len(rows) > 2 else ())
     return len(marked) * 2 >= len(left)
 
 

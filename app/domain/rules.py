@@ -66,8 +66,8 @@ _TOLD_AGAIN = re.compile(  # what the user has said before, or a memory: it come
     re.I,
 )
 _OF_WORK = re.compile(
-    r"\b(?:functions?|suite|tests?|scripts?|files?|variables?|imports?|linter|branch|commits?|modules?|matches|screenshots?|configs?|build|code)\b|"
-    r"函数|测试|代码|脚本|变量|文件|截图|匹配|编译|构建|(?<![\w.])/[\w.-]{1,40}/",
+    r"\b(?:functions?|suite|tests?|scripts?|files?|variables?|imports?|linter|branch|commits?|modules?|matches|screenshots?|configs?|build|code|chart|legend|layout)\b|"
+    r"函数|测试|代码|脚本|变量|文件|截图|匹配|编译|构建|图表|(?<![\w.])/[\w.-]{1,40}/",
     re.I,
 )
 _TO_USER = re.compile(r"\byou(?:r|rs)?\b|[您你]", re.I)
@@ -184,9 +184,8 @@ def _message_facts(
 
 
 def _is_passing(statement: _Statement) -> bool:
-    if statement.chinese:
-        return rules_zh.is_passing(statement.text)
-    return talk_en.is_passing(statement.text) and not link.entities(statement.text)
+    passing = (rules_zh if statement.chinese else talk_en).is_passing(statement.text)
+    return passing and not link.entities(statement.text)
 
 
 def _answer(text: str, names: frozenset[str]) -> list[_Statement]:
@@ -234,6 +233,8 @@ def _statements(text: str, speaker: _Speaker, names: frozenset[str]) -> list[_St
             continue
         if (prompt or speaker.alone) and _is_told_to_machine(merged.text, prompt=prompt, chinese=chinese):
             continue
+        if speaker.human and not speaker.alone and not chinese and talk_en.is_praise(merged.text, names):
+            continue
         stated = (rules_zh if chinese else rules_en).statements(merged.text, names)
         kept += [_statement(said, merged, chinese=chinese) for said in stated]
     return kept
@@ -241,11 +242,13 @@ def _statements(text: str, speaker: _Speaker, names: frozenset[str]) -> list[_St
 
 def _is_told_to_machine(text: str, *, prompt: bool, chinese: bool) -> bool:
     """Tell whether a sentence is about the machine that is spoken to; in a prompt all are that do not begin with "I"."""
+    if machine.has_trace(text) and not (talk_en.STATES_SELF.search(text) or "我" in text):
+        return True
     if chinese:
         return not text.startswith("我") if prompt else _OF_YOU_ZH.match(text) is not None and "我" not in text
     if prompt:
         return _OF_ME_EN.match(text) is None
-    return _OF_YOU_EN.match(text) is not None and voice.FIRST_PERSON.search(text) is None and "our" not in text
+    return _OF_YOU_EN.match(text) is not None and not talk_en.STATES_SELF.search(text)
 
 
 def _with_list(found: list[sentences.Sentence], intro: sentences.Sentence, at: int) -> tuple[sentences.Sentence, int]:

@@ -46,7 +46,7 @@ META = re.compile(
     r"any\s?time\syou\b|(?:ok|okay|sure|alright)[,.]?\s(?:i\s)?(?:will|['’]ll)\s(?:try|do|check|see)\b|(?:congrats|congratulations)\b|"
     r"(?:ok|okay|awesome|perfect|great|amazing|haha\w{0,6}|lol),?\s(?:thanks|thank\syou|thx|cheers)\b(?!.{0,80}\b(?:i|i['’]m|i['’]ve|my|we)\b)|"
     r"that['’]s\s(?:exactly|just|precisely|all)\s(?:what\s)?i\s(?:needed|wanted|want|need|meant|was|thought|had)\b|(?:never\s?mind|nvm|forget\sit)\b.{0,30}$|"
-    r"all\s(?:good|set|done|clear)\b.{0,12}(?:$|,)|happy\s(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|birthday|holidays?|new\syear|weekend|easter|christmas)\b.{0,12}$|(?:oops|whoops|ugh|argh|damn)\b.{0,24}$|that['’]s\s(?:so|very|really|too)\s(?:kind|nice|sweet|generous|thoughtful|funny|bad|sad)\b|"
+    r"sounds\slike\san?\s\w{2,12}\s?[.!]*$|all\s(?:good|set|done|clear)\b.{0,12}(?:$|,)|happy\s(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|birthday|holidays?|new\syear|weekend|easter|christmas)\b.{0,12}$|(?:oops|whoops|ugh|argh|damn)\b.{0,24}$|that['’]s\s(?:so|very|really|too)\s(?:kind|nice|sweet|generous|thoughtful|funny|bad|sad)\b|"
     r"that['’]s\s(?:such\s)?an?\s(?:shame|pity|bummer|relief|pleasure|surprise|lot|riot|deal|plan)\b(?!.{0,80}\b(?:i|i['’]m|i['’]ve|my|we)\b)|"
     r"good\s?night\b.{0,30}$|(?:i\s(?:really\s|do\s)?(?:like|love)\s(?:it|this|that)(?:\sone)?\s?[.!]{0,3}$|i\sowe\syou\b.{0,12}$)|(?:that|this|it)(?:\sreally|\sso)?\s(?:helped|helps)\b.{0,16}$|"
     r"(?:what|how)\s(?:an?\s)?[a-z]{3,14}(?:\s[a-z]{2,12}){0,3}\s?[!.]+$|(?:talk|see|catch|speak)\s(?:to\s|up\s)?(?:you\s)?(?:soon|later|then|tomorrow|tonight)\b",
@@ -118,7 +118,13 @@ THINGS = (
 )
 _OF_TASK = re.compile(
     rf"(?:(?:ok|okay|so|now|but|and|hmm|well)\s){{0,3}}(?:(?:it|that|this|these|those|still|nothing|same)\b|(?:the|this|that|these|those|all|no|another|my|your|first|second|last|new|old|other)\s"
-    rf"(?:[\w-]{{2,14}}\s){{0,2}}{THINGS}\b|{THINGS}\s(?:is|are|was|looks?|works?|fails?)|[a-z]+s?\s(?:fine|ok|okay|good|bad|wrong|weird|off)\b)",
+    rf"(?:[\w-]{{2,14}}\s){{0,2}}{THINGS}\b|{THINGS}\s(?:\d{{1,5}}\s)?(?:is|are|was|looks?|works?|fails?)|[a-z]+s?\s(?:fine|ok|okay|good|bad|wrong|weird|off)\b)",
+    re.I,
+)
+_PRAISE = re.compile(
+    r"(?:(?:and|so|but|yep|yeah)\s)?(?:(?:you|your)\b(?:['’]\w{1,2})?(?!.{0,200}\b(?:I|my|me|our)\b)|we\s(?:got|can\sdo)\sthis\b|i['’]ll\skeep\sy(?:ou|a)\sposted\b|"
+    r"(?:i\s|i['’]m\s|i\sam\s)?(?:really\s|so\s|just\s|always\s){0,2}(?:love|loving|respect|admire|appreciate|impressed|inspired|proud|rooting|cheering)\b"
+    r"(?:\s(?:by|of|for|with|seeing|hearing|that|how)){0,3}\syou(?:r|['’]re)?\b(?!.{0,200}\b(?:my|me)\b))",
     re.I,
 )
 _AUXILIARIES = frozenset(
@@ -142,10 +148,20 @@ def is_order(text: str) -> bool:
     return _OBJECT.match(text) is not None or (clause.strip() != "" and not has_verb(clause, finite=True))
 
 
+def is_praise(text: str, names: Collection[str]) -> bool:
+    """Tell whether a sentence only praises or cheers the one whom it is said to, and has no name or number besides."""
+    if _PRAISE.match(text) is None:
+        return False
+    telling = re.findall(r"(?<=\s)[\"“\[]?(?!I\b)[A-Z\d][\w'’-]*", text)
+    return all(word.strip('"“[').split("'")[0].split("’")[0].casefold() in names for word in telling)
+
+
 def is_verbless(text: str) -> bool:
     """Tell whether a short sentence has no verb, no name and no number, so that it means nothing alone ("Into the sea.")."""
     words = [w.replace("’", "'") for w in _WORD.findall(text)]
     if len(words) > 7 or any(w[:1].isupper() or w[:1].isdigit() for w in words[1:]) or STATES_SELF.search(text):
+        return False
+    if _LASTS.search(text):
         return False
     # In another language every word would look like none.
     return not has_verb(text) and _is_english(words)
