@@ -163,6 +163,8 @@ class History:
         for events in scopes.values():
             latest: dict[str, Any] | None = None
             for event in events:
+                if event["started_at"] is None:  # done as soon as it was accepted
+                    continue
                 if latest and event["completed_at"] < latest["completed_at"]:
                     yield f"{latest['id']} was overtaken by {event['id']}"
                 elif latest and event["started_at"] < latest["completed_at"] and event["attempts"] == 1:
