@@ -133,6 +133,7 @@ class Settings(BaseSettings):
     webhook_overlap_s: float = Field(
         86_400.0, ge=0, description="Seconds for which a rotated webhook secret signs beside the new one."
     )
+    audit_keep_days: int = Field(365, ge=1, description="Days for which the audit log is kept.")
     webhook_keep_days: int = Field(30, ge=1, description="Days for which deliveries and their log are kept.")
     media_max_bytes: int = Field(10 * 2**20, ge=1024, description="Size of one image or document of an add.")
     media_max_parts: int = Field(20, ge=1, description="Images and documents in one add.")

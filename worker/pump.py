@@ -12,7 +12,7 @@ from app import log
 from app.domain import attempt, export
 from app.model import Event
 from app.runtime import Runtime
-from app.store import claims, erase_owner, exports, idempotency, workers
+from app.store import audit, claims, erase_owner, exports, idempotency, workers
 from worker import jobs
 from worker.slots import Slots
 
@@ -50,6 +50,7 @@ class Pump(Slots[Event]):
                 await exports.delete_old(conn, kept_days=export.KEPT_DAYS)
                 await erase_owner.forget_old(conn)
                 await idempotency.purge(conn)
+                await audit.purge(conn, keep_days=self._rt.settings.audit_keep_days)
                 self._purge_at = time.monotonic() + PURGE_EVERY_S
         return reclaimed
 

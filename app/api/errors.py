@@ -10,9 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from app import errors, log
+from app.api.trail import REQUEST_ID as REQUEST_ID
 from app.api.wire import SHAPE, Reply, Shape
 
-REQUEST_ID = "memoryd.request_id"  #: key of the ASGI scope
 NO_FIELD = "non_field_errors"  #: where a text is shown that belongs to no field
 RETRY_AFTER_S = 5  #: what a 503 advises when nothing better is known
 _LIMITS = {"X-RateLimit-Limit": "limit", "X-RateLimit-Remaining": "remaining", "X-RateLimit-Reset": "reset_at"}

@@ -142,6 +142,24 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "get_event": {"response": _EVENT},
     "get_event_by_its_older_path": {"response": _EVENT},
+    "list_audit": {
+        "response": {
+            **_PAGE,
+            "results": [
+                {
+                    "at": "2026-03-14T09:26:53.612Z",
+                    "action": "key.create",
+                    "actor": "0198f3a2-7c10-7a55-8f02-6f3b9d1a2c99",
+                    "org_id": "org_4f8Kd0sQpLx7TnBv2ZrY",
+                    "project_id": "proj_9Ht3WmKx1QvBz6RcNd8P",
+                    "objects": ["0198f3a2-7c10-7a55-8f02-6f3b9d1a2c98"],
+                    "outcome": "ok",
+                    "address": "192.0.2.7",
+                    "request_id": "5f1d7a0f6d0f4c0e8a2b6b8f2f0e1c3d",
+                }
+            ],
+        }
+    },
     "list_events": {"response": {**_PAGE, "results": [_EVENT]}},
 }
 EXAMPLES |= examples_more.examples(MEMORY, EXAMPLES["get_history"]["response"][0])

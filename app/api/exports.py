@@ -16,7 +16,7 @@ from app.api import fields as read
 from app.api.auth import Caller, RuntimeDep
 from app.api.memories import IdempotencyKey
 from app.api.wire import Reply, Shape, router
-from app.domain import export, filters, json_schema, move
+from app.domain import audit, export, filters, json_schema, move
 from app.domain.filter_fields import CAMEL
 from app.model import OWNER_FIELDS, And
 
@@ -173,6 +173,8 @@ async def export_lines(body: LinesRequest, caller: Caller, rt: RuntimeDep) -> St
             body.filters, max_depth=rt.settings.max_filter_depth, max_conditions=rt.settings.max_filter_conditions
         ),))  # fmt: skip
     count = await move.count(rt, caller, node)
+    async with rt.db.transaction(caller.project.id) as conn:
+        await audit.note(conn, "export.raw", project=caller.project)
 
     async def lines() -> AsyncIterator[bytes]:
         async for memories in move.walk(rt, caller, node):

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from app import errors
-from app.api import auth, direct, idempotency, rights
+from app.api import auth, direct, idempotency, rights, trail
 from app.config import Settings
 from app.domain import again
 
@@ -81,9 +81,18 @@ class Route(APIRoute):
         async def handler(request: Request) -> Response:
             request.scope[SHAPE] = self.shape
             _check_address(request.scope)
-            if self.guarded:
-                await auth.authenticate(request)
-                rights.require(request.scope[auth.CALLER], self.name)
+            if not self.guarded:
+                return await answer(request)
+            await auth.authenticate(request)
+            with trail.acting(request):
+                try:
+                    rights.require(request.scope[auth.CALLER], self.name)
+                    return await answer(request)
+                except errors.NotAllowed:
+                    await trail.note_refusal(request, self.name)
+                    raise
+
+        async def answer(request: Request) -> Response:
             key = None if rule is None else idempotency.key_of(request)
             body = b""
             if model is not None:

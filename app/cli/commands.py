@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from app import __version__, config, log
-from app.cli import events, member, org, project, webhooks
+from app.cli import audit, events, member, org, project, webhooks
 from app.config import Settings
 from app.model import KEY_SCOPES
 
@@ -30,6 +30,7 @@ cli.add_typer(member.cli, name="member")
 cli.add_typer(keys_cli, name="keys")
 cli.add_typer(webhooks.cli, name="webhooks")
 cli.add_typer(events.cli, name="events")
+cli.add_typer(audit.cli, name="audit")
 
 KeyProject = Annotated[
     str | None, typer.Option("--project", help="Id or name of the project; the default one if absent.")

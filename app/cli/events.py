@@ -105,6 +105,7 @@ def retry(
     """
     from app import errors
     from app.cli import chosen
+    from app.domain import audit
     from app.store import events
 
     if all_failed == bool(event):
@@ -114,6 +115,7 @@ def retry(
     async def again(rt: Runtime) -> int:
         found = await chosen.project(rt, project)
         async with rt.db.transaction(found.id) as conn:
+            await audit.note(conn, "event.retry", project=found, objects=ids or ["*"])
             if all_failed:
                 return await events.reopen_failed(conn, found.id)
             return len([await events.reopen(conn, found.id, event_id) for event_id in ids])

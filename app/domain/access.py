@@ -15,7 +15,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from app import errors
-from app.domain import pins
+from app.domain import audit, pins
 from app.model import KEY_SCOPES, ApiKey, Caller, KeyRole, KeyScope, Member, Pins, Project, ProjectSettings
 from app.runtime import Runtime
 from app.store import keys, members, orgs
@@ -141,7 +141,8 @@ async def bootstrap(rt: Runtime, *, role: KeyRole = "owner") -> Bootstrap:
         project = await _default_project(conn, rt)
         if await keys.list_for(conn, project.id):
             return Bootstrap(project, None)
-        _, secret = await _insert_key(conn, project, "first key", Grant(role=role).checked())
+        key, secret = await _insert_key(conn, project, "first key", Grant(role=role).checked())
+        await audit.note(conn, "key.create", project=project, objects=[key.id])
     return Bootstrap(project, secret)
 
 
@@ -208,7 +209,9 @@ async def create_key(
     name = _name(name)
     granted = (grant or Grant(role=role)).checked()
     async with rt.db.transaction(None) as conn:
-        return await _insert_key(conn, project, name, granted)
+        key, secret = await _insert_key(conn, project, name, granted)
+        await audit.note(conn, "key.create", project=project, objects=[key.id])
+        return key, secret
 
 
 def _name(text: str) -> str:
@@ -249,6 +252,7 @@ async def change_key(
             expires_at=granted.expires_at,
             pins=granted.pins,
         )
+        await audit.note(conn, "key.change", project=project, objects=[key_id])
     forget()
     return changed
 
@@ -290,6 +294,7 @@ async def rotate_key(
         granted = Grant(role=old.role, scopes=old.scopes, expires_at=expires_at, pins=old.pins).checked()
         made = await _insert_key(conn, project, old.name, granted)
         await keys.expire_in(conn, project.id, key_id, overlap_s)
+        await audit.note(conn, "key.rotate", project=project, objects=[key_id, made[0].id])
     forget()
     return made
 
@@ -308,4 +313,5 @@ async def revoke_key(rt: Runtime, project: Project, key_id: UUID) -> None:
     async with rt.db.transaction(None) as conn:
         if not await keys.revoke(conn, project.id, key_id):
             raise errors.NotFound(_NO_KEY)
+        await audit.note(conn, "key.revoke", project=project, objects=[key_id])
     forget()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from app import errors
-from app.domain import announce, edit, pins, remember
+from app.domain import announce, audit, edit, pins, remember
 from app.model import Caller, Memory, WebhookEvent
 from app.runtime import Runtime
 from app.store import events, memories
@@ -69,6 +69,7 @@ async def delete(rt: Runtime, caller: Caller, ids: Sequence[UUID], *, idempotenc
         if len(deleted) < len(wanted):  # another request was faster
             raise errors.MemoryNotFound
         await events.record(conn, project_id, event.id, [{"id": str(gone), "event": "DELETE"} for gone in wanted])
+        await audit.note(conn, "memories.delete_batch", project=caller.project, objects=[event.id])
         following = await announce.deleted(conn, project_id, event.id)
     await announce.ring(rt, following)
     return len(deleted)

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 
 from app import errors
 from app.config import Settings
-from app.domain import announce, dedupe, filters, lexemes, limits, link, pins, remember, request
+from app.domain import announce, audit, dedupe, filters, lexemes, limits, link, pins, remember, request
 from app.model import OWNER_FIELDS, Caller, Event, FilterNode, Memory, Status, Vectors, WebhookEvent
 from app.runtime import Runtime
 from app.store import events, memories, scopes
@@ -180,6 +180,8 @@ async def delete_all(
             cancelled = await events.cancel_targets(conn, project_id, await scopes.matching(conn, project_id, node))
         deleted = await memories.delete_where(conn, project_id, node, event_id=event.id)
         await events.record(conn, project_id, event.id, [], {"deleted": deleted, "cancelled_adds": cancelled})
+        about = audit.marks(caller.project, list(filters.conditions(node)))
+        await audit.note(conn, "memories.delete_all", project=caller.project, objects=[event.id, *about])
         following = await announce.deleted(conn, project_id, event.id)
     await announce.ring(rt, following)
     return event

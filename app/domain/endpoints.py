@@ -13,7 +13,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from app import errors
-from app.domain import project_settings, signature
+from app.domain import audit, project_settings, signature
 from app.model import Caller, Endpoint, Project, WebhookEvent
 from app.providers import addresses, outbound
 from app.runtime import Runtime
@@ -52,6 +52,7 @@ async def create(rt: Runtime, caller: Caller, wanted: Wanted) -> tuple[Endpoint,
             owner=caller.email,
             secret=secret,
         )
+        await audit.note(conn, "webhook.create", project=caller.project, objects=[made.id])
     return made, secret
 
 
@@ -64,15 +65,18 @@ async def update(rt: Runtime, caller: Caller, id: str, wanted: Wanted) -> Endpoi
     kinds = None if wanted.event_types is None else event_types(wanted.event_types)
     url = None if wanted.url is None else await checked_url(rt, wanted.url)
     async with rt.db.transaction(caller.project.id) as conn:
-        return await webhooks.update(
+        changed = await webhooks.update(
             conn, caller.project.id, id, name=name, url=url, event_types=kinds, is_active=wanted.is_active
         )
+        await audit.note(conn, "webhook.update", project=caller.project, objects=[id])
+        return changed
 
 
 async def delete(rt: Runtime, caller: Caller, id: str) -> None:
     """Delete an endpoint. Raises: WebhookNotFound."""
     async with rt.db.transaction(caller.project.id) as conn:
         await webhooks.delete(conn, caller.project.id, id)
+        await audit.note(conn, "webhook.delete", project=caller.project, objects=[id])
 
 
 async def rotate(rt: Runtime, project: Project, id: str) -> tuple[str, datetime]:
@@ -80,6 +84,7 @@ async def rotate(rt: Runtime, project: Project, id: str) -> tuple[str, datetime]
     secret = _new_secret()
     async with rt.db.transaction(project.id) as conn:
         until = await webhooks.rotate(conn, project.id, id, secret, overlap_s=rt.settings.webhook_overlap_s)
+        await audit.note(conn, "webhook.rotate", project=project, objects=[id])
     return secret, until
 
 
@@ -96,6 +101,7 @@ async def replay(rt: Runtime, project: Project, id: str, delivery_id: UUID | Non
             count = await deliveries.replay_failed(conn, project.id, id)
         else:
             await deliveries.replay(conn, project.id, id, delivery_id)
+        await audit.note(conn, "webhook.replay", project=project, objects=[id, delivery_id or "*"])
     if count:
         await rt.queue.ring(delivery_id or uuid7())
     return count

@@ -18,7 +18,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from app import errors
-from app.domain import announce, pins, request
+from app.domain import announce, audit, pins, request
 from app.domain.filter_fields import CAMEL
 from app.model import Caller, Event, OwnerKind, Project, Status
 from app.runtime import Runtime
@@ -302,6 +302,8 @@ class _Job:
         cancelled += self._cancelled
         total = self._gone + gone + Counter(events=cancelled)
         receipt = Receipt(self._event_id, datetime.now(UTC), _some(total))
+        mark = audit.owner_mark(self._project, *self._owner)
+        await audit.note(conn, "entity.erase", project=self._project, objects=[event.id, mark])
         return await self._record(conn, event, receipt, cancelled)
 
     async def _look_again(self, conn: Conn, *, event: Event) -> Event:

@@ -11,7 +11,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from app import errors
-from app.domain import attempt, backlog, filters, shaping
+from app.domain import attempt, audit, backlog, filters, shaping
 from app.domain.request import fingerprint
 from app.model import And, Caller, Condition, Event, Export, FilterNode, Operator, Status
 from app.runtime import Runtime
@@ -66,6 +66,7 @@ async def ask(rt: Runtime, caller: Caller, request: Request, *, idempotency_key:
                 filters=request.filters,
                 null_scoping=project.settings.null_scoping,
             )
+            await audit.note(conn, "export.create", project=project, objects=[event_id])
     await rt.queue.ring(event.id)
     return event
 

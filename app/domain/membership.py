@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from app import errors
-from app.domain import tenancy
+from app.domain import audit, tenancy
 from app.model import Caller, Member, MemberRole, Organization
 from app.runtime import Runtime
 from app.store import members
@@ -30,6 +30,7 @@ async def add_to_organization(rt: Runtime, caller: Caller | None, org_id: str, e
         found = await _own_organization(conn, caller, org_id)
         if not await members.add_to_organization(conn, found.id, member):
             raise errors.InvalidRequest("The user is a member of the organization already.", field="email")
+        await audit.note(conn, "member.add", organization=found.public_id, objects=[audit.member_mark(found, member.email)])
 
 
 async def set_in_organization(rt: Runtime, caller: Caller | None, org_id: str, email: object, role: object) -> None:
@@ -39,6 +40,7 @@ async def set_in_organization(rt: Runtime, caller: Caller | None, org_id: str, e
         found = await _own_organization(conn, caller, org_id)
         if not await members.set_in_organization(conn, found.id, member.email, member.role):
             raise errors.NotFound("User not found in the organization.")
+        await audit.note(conn, "member.update", organization=found.public_id, objects=[audit.member_mark(found, member.email)])
 
 
 async def remove_from_organization(rt: Runtime, caller: Caller | None, org_id: str, email: object) -> None:
@@ -48,6 +50,7 @@ async def remove_from_organization(rt: Runtime, caller: Caller | None, org_id: s
         found = await _own_organization(conn, caller, org_id)
         if not await members.remove_from_organization(conn, found.id, address):
             raise errors.NotFound("User not found in the organization.")
+        await audit.note(conn, "member.remove", organization=found.public_id, objects=[audit.member_mark(found, address)])
 
 
 async def _own_organization(conn: Conn, caller: Caller | None, org_id: str) -> Organization:
@@ -70,6 +73,7 @@ async def add_to_project(
         found = await tenancy.reached_project(conn, caller, org_id, project_id)
         if not await members.add_to_project(conn, found.id, member):
             raise errors.InvalidRequest("The user is a member of the project already.", field="email")
+        await audit.note(conn, "member.add", project=found, objects=[audit.member_mark(found, member.email)])
 
 
 async def set_in_project(
@@ -81,6 +85,7 @@ async def set_in_project(
         found = await tenancy.reached_project(conn, caller, org_id, project_id)
         if not await members.set_in_project(conn, found.id, member.email, member.role):
             raise errors.NotFound("User not found in the project.")
+        await audit.note(conn, "member.update", project=found, objects=[audit.member_mark(found, member.email)])
 
 
 async def remove_from_project(rt: Runtime, caller: Caller | None, org_id: str, project_id: str, email: object) -> None:
@@ -90,6 +95,7 @@ async def remove_from_project(rt: Runtime, caller: Caller | None, org_id: str, p
         found = await tenancy.reached_project(conn, caller, org_id, project_id)
         if not await members.remove_from_project(conn, found.id, address):
             raise errors.NotFound("User not found in the project.")
+        await audit.note(conn, "member.remove", project=found, objects=[audit.member_mark(found, address)])
 
 
 def checked_member(email: object, role: object) -> Member:

@@ -14,7 +14,7 @@ import orjson
 from uuid_utils.compat import uuid7
 
 from app import errors
-from app.domain import lexemes, link, quota, remember
+from app.domain import audit, lexemes, link, quota, remember
 from app.domain.dedupe import md5
 from app.model import Caller, FilterNode, Memory, NewMemory, Owners, Scope, State, Status, Vectors
 from app.runtime import Runtime
@@ -207,6 +207,7 @@ async def _store(
             status=Status.SUCCEEDED,
             metadata={"imported": len(stored)},
         )
+        await audit.note(conn, "memories.import", project=caller.project, objects=[event_id])
     return {memory.id: memory for memory in stored}
 
 

@@ -12,7 +12,7 @@ import orjson
 from uuid_utils.compat import uuid7
 
 from app import errors
-from app.domain import attempt, backlog, filters, json_schema, shaping
+from app.domain import attempt, audit, backlog, filters, json_schema, shaping
 from app.domain.request import fingerprint
 from app.model import Caller, Condition, Event, Operator, Profile, ProfileKind, Project
 from app.providers import tokens
@@ -80,6 +80,7 @@ async def change_settings(
         merged: dict[str, dict[str, Any]] = {kind: {**stored.get(kind, {}), **entities.get(kind, {})} for kind in KINDS}
         now = before if enabled is None else enabled
         await profiles.put_settings(conn, caller.project.id, now, merged)
+        await audit.note(conn, "profiles.settings", project=caller.project)
     return now, _whole(merged)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app import errors
-from app.domain import access, erase, project_settings
+from app.domain import access, audit, erase, project_settings
 from app.model import Caller, Member, Organization, Project, ProjectSettings
 from app.runtime import Runtime
 from app.store import members, orgs
@@ -107,6 +107,7 @@ async def create_organization(rt: Runtime, caller: Caller | None, name: object) 
         creator_id = None if caller is None else caller.project.organization_id
         made = await orgs.insert_organization(conn, name=named, creator_id=creator_id)
         await members.add_to_organization(conn, made.id, _first_member(caller))
+        await audit.note(conn, "organization.create", organization=made.public_id)
         return made
 
 
@@ -116,6 +117,7 @@ async def rename_organization(rt: Runtime, caller: Caller | None, org_id: str, n
     async with rt.db.transaction(None) as conn:
         found = await reached_organization(conn, caller, org_id)
         require_owner(caller, "Unauthorized")
+        await audit.note(conn, "organization.rename", organization=found.public_id)
         return await orgs.rename_organization(conn, found.id, named)
 
 
@@ -131,9 +133,12 @@ async def delete_organization(rt: Runtime, caller: Caller | None, org_id: str) -
     async with rt.db.transaction(None) as conn:
         await orgs.lock_directory(conn)
         doomed = await _doomed_organization(conn, caller, org_id)
-        project_ids = [project.id for project in await orgs.list_projects(conn, doomed.id)]
+        within = await orgs.list_projects(conn, doomed.id)
+        project_ids = [project.id for project in within]
         receipt = await erase.projects(conn, project_ids)
         await orgs.delete_organization(conn, doomed.id)
+        gone = [project.public_id for project in within]
+        await audit.note(conn, "organization.delete", organization=doomed.public_id, objects=gone)
     access.forget()
     return await erase.confirmed(rt, receipt, project_ids)
 
@@ -192,6 +197,7 @@ async def create_project(
         require_owner(caller, "Unauthorized to create projects in this organization.")
         made = await orgs.insert_project(conn, organization.id, name=named, description=text, settings=empty)
         await members.add_to_project(conn, made.id, _first_member(caller))
+        await audit.note(conn, "project.create", project=made)
         return made
 
 
@@ -211,6 +217,8 @@ async def change_project(
         saved = await orgs.save_project(
             conn, found.id, name=becomes.name, description=becomes.description, settings=becomes.settings
         )
+        of_limits = set(changes) & set(project_settings.LIMITS)
+        await audit.note(conn, "project.limits" if of_limits else "project.update", project=found)
     access.forget()
     return saved
 
@@ -229,6 +237,7 @@ async def delete_project(rt: Runtime, caller: Caller | None, org_id: str, projec
         await orgs.lock_directory(conn)  # of two that delete the last two, one must see the other
         doomed = await _doomed_project(conn, caller, org_id, project_id)
         receipt = await erase.projects(conn, [doomed.id])
+        await audit.note(conn, "project.delete", project=doomed)
     access.forget()
     return await erase.confirmed(rt, receipt, [doomed.id])
 

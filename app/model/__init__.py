@@ -39,6 +39,8 @@ from app.model.memory import (
 from app.model.tenancy import (
     KEY_SCOPES,
     ApiKey,
+    AuditLine,
+    AuditOutcome,
     Caller,
     Endpoint,
     KeyRole,
@@ -55,6 +57,8 @@ from app.model.tenancy import (
 __all__ = [
     "And",
     "ApiKey",
+    "AuditLine",
+    "AuditOutcome",
     "Caller",
     "Change",
     "Condition",

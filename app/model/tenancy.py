@@ -141,6 +141,24 @@ class Endpoint:
     disabled_reason: str | None = None  # why memoryd made it inactive; None: it did not
 
 
+AuditOutcome = Literal["ok", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLine:
+    """That somebody has administered or destroyed something, or tried to; without what was in it."""
+
+    actor: str  # id of the API key, or `cli`
+    action: str  # one of domain.audit.ACTIONS
+    organization: str | None  # public ids of what was acted upon or in
+    project: str | None
+    objects: tuple[str, ...]  # ids; of owners, digests
+    outcome: AuditOutcome
+    address: str | None  # where the request came from; None: a shell
+    request_id: str | None
+    at: datetime | None = None  # None: not written yet
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who asks: a valid key and its project."""

@@ -25,7 +25,7 @@ from tests.api.test_isolation import Tenant
 #: Operations that are no GET and change nothing.
 READS = {
     "search_memories", "search_memories_v1", "search_memories_v2", "list_memories", "list_memories_v2", "get_export",
-    "export_lines", "summarize", "explain_search", "update_dream_config", "preview_dream",
+    "export_lines", "summarize", "explain_search", "make_context", "update_dream_config", "preview_dream",
 }  # fmt: skip
 FEEDBACK = "/v1/feedback/"
 
@@ -78,6 +78,8 @@ def request_of(operation: isolation.Operation, tenant: Tenant) -> dict[str, Any]
         ids["entity_id"] = "alice"
     if "organization_member" in operation.name:
         ids["email"] = f"{tenant.canaries['organization_member']}@x.example"
+    if operation.name == "import_memories":
+        ids["memory_id"] = "0198f3a2-7c41-7d3e-9b1f-2a6d1c0e5f77"  # one that is not there
     sent = operation.request(Tenant(tenant.project, tenant.secret, tenant.canaries, ids))
     if operation.name == "delete_all_memories":
         sent["url"] = "/v1/memories/?user_id=alice"
