@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 
-from app import log
 from app.domain import lexemes, link
 from app.providers import tokens
 from app.runtime import Runtime
@@ -15,13 +14,10 @@ from app.runtime import Runtime
 #: A sentence in each language that has a dictionary, with something to look up in it.
 _SENTENCES = ("The children were running to meet Alice in Paris last May.", "王小明上个月搬到上海，很喜欢喝茶。")
 
-_log = log.get(__name__)
-
 
 async def up(rt: Runtime) -> None:
     """Load what reading, indexing and embedding a text needs. Before the first claim, and before the API says ready."""
     await asyncio.to_thread(_load, counts=rt.llm is not None)
-    _log.debug("warm")
 
 
 def _load(*, counts: bool) -> None:
