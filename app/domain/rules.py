@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from app.domain import dates, days, link, machine, rules_en, rules_zh, sentences, talk_en, voice
+from app.domain import dates, days, link, machine, refer, rules_en, rules_zh, sentences, talk_en, voice
 from app.domain.conversation import Conversation
 from app.model import Fact, Message, Source
 
@@ -111,14 +111,17 @@ def facts(conversation: Conversation) -> list[Fact]:
     names = _first_names(conversation, prefixed)
     found: dict[str, Fact] = {}
     last = conversation.earlier[-1] if conversation.earlier else None
+    meant = {(m.role, m.name): refer.people(m.content) for m in conversation.earlier}
     for message in conversation.messages:
         if message.role not in ("user", "assistant") or not message.content.strip():
             continue
         speaker, offset = _speaker(conversation, message, prefixed)
         asked = last is not None and (last.role, last.name) != (message.role, message.name)
         question = _last_question(last.content) if last and asked else None
-        for fact in _message_facts(conversation, message, speaker, offset, names, question):
+        known = meant.get((message.role, message.name), {}) if speaker.human else {}
+        for fact in _message_facts(conversation, message, speaker, offset, names, question, known):
             found.setdefault(fact.text, fact)
+        meant[message.role, message.name] = refer.people(message.content) or known
         last = message
     return list(found.values())
 
@@ -156,6 +159,7 @@ def _message_facts(
     offset: int,
     names: frozenset[str],
     question: str | None,
+    known: Mapping[str, str],
 ) -> Iterator[Fact]:
     said_at = conversation.said_at(message)
     stated = _statements(message.content[offset:], speaker, names)
@@ -165,6 +169,7 @@ def _message_facts(
         stated = _answer(message.content[offset:], names)
     elif speaker.alone and len(stated) == 1 and not question and _is_passing(stated[0]):
         return
+    stated = [replace(s, text=refer.named(s.text, known)) if n == 0 else s for n, s in enumerate(stated)]
     for number, group in enumerate(_groups(stated)):
         spans = [dates.find(s.text, base=said_at) for s in group]
         text = _tell(group, spans, said_at, speaker)

@@ -165,6 +165,24 @@ def test_a_short_answer_carries_its_question() -> None:
     assert texts("It was great.") == []
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "fact"),
+    [
+        ("My sister Ana moved to Porto.", "She works as a nurse.", "User's sister Ana works as a nurse."),
+        (
+            "My brother is here.",
+            "His flight was late again today.",
+            "User's brother's flight was late again today (30 November 2026).",
+        ),
+        ("我妹妹小蓓在苏州。", "她是护士，上夜班。", "用户妹妹小蓓是护士，上夜班。"),
+        ("My sister met my aunt.", "She works as a nurse now.", "She works as a nurse now."),
+        ("My sister moved.", "He works as a nurse now.", "He works as a nurse now."),
+    ],
+)
+def test_she_and_he_are_named_where_one_alone_can_be_meant(first: str, then: str, fact: str) -> None:
+    assert texts(first, ("assistant", "Nice!"), then)[-1] == fact
+
+
 def test_a_fact_says_where_it_stands_and_when_it_happened() -> None:
     message = "Hello! I ran a marathon yesterday. How are you?"
     (fact,) = told(message)

@@ -17,6 +17,7 @@ from app.domain import (
     link,
     machine,
     names_zh,
+    refer,
     rules,
     rules_en,
     rules_zh,
@@ -78,7 +79,21 @@ UNITS = (
         "记忆",
     ),
 )
-MODULES = (dates, dates_en, dates_zh, link, machine, names_zh, rules, rules_en, rules_zh, sentences, talk_en, voice)
+MODULES = (
+    dates,
+    dates_en,
+    dates_zh,
+    link,
+    machine,
+    names_zh,
+    refer,
+    rules,
+    rules_en,
+    rules_zh,
+    sentences,
+    talk_en,
+    voice,
+)
 
 
 def _patterns(module: ModuleType) -> list[tuple[re.Pattern[str], bool]]:
