@@ -30,7 +30,9 @@ async def add_to_organization(rt: Runtime, caller: Caller | None, org_id: str, e
         found = await _own_organization(conn, caller, org_id)
         if not await members.add_to_organization(conn, found.id, member):
             raise errors.InvalidRequest("The user is a member of the organization already.", field="email")
-        await audit.note(conn, "member.add", organization=found.public_id, objects=[audit.member_mark(found, member.email)])
+        await audit.note(
+            conn, "member.add", organization=found.public_id, objects=[audit.member_mark(found, member.email)]
+        )
 
 
 async def set_in_organization(rt: Runtime, caller: Caller | None, org_id: str, email: object, role: object) -> None:
@@ -40,7 +42,9 @@ async def set_in_organization(rt: Runtime, caller: Caller | None, org_id: str, e
         found = await _own_organization(conn, caller, org_id)
         if not await members.set_in_organization(conn, found.id, member.email, member.role):
             raise errors.NotFound("User not found in the organization.")
-        await audit.note(conn, "member.update", organization=found.public_id, objects=[audit.member_mark(found, member.email)])
+        await audit.note(
+            conn, "member.update", organization=found.public_id, objects=[audit.member_mark(found, member.email)]
+        )
 
 
 async def remove_from_organization(rt: Runtime, caller: Caller | None, org_id: str, email: object) -> None:
@@ -50,7 +54,9 @@ async def remove_from_organization(rt: Runtime, caller: Caller | None, org_id: s
         found = await _own_organization(conn, caller, org_id)
         if not await members.remove_from_organization(conn, found.id, address):
             raise errors.NotFound("User not found in the organization.")
-        await audit.note(conn, "member.remove", organization=found.public_id, objects=[audit.member_mark(found, address)])
+        await audit.note(
+            conn, "member.remove", organization=found.public_id, objects=[audit.member_mark(found, address)]
+        )
 
 
 async def _own_organization(conn: Conn, caller: Caller | None, org_id: str) -> Organization:
