@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import simplemma
 
-from app.domain import names_zh, voice
+from app.domain import names_zh, taggers, voice
 from app.model import Entity
 
 MOST = 32  #: entities of one text; the first ones are kept
@@ -83,7 +83,8 @@ def normal(name: str) -> str:
 def entities(text: str) -> tuple[Entity, ...]:
     """Return the named things of `text` in the order of their first mention, each once, at most `MOST`."""
     found: dict[str, tuple[int, Entity]] = {}
-    for at, name, kind in _candidates(text):
+    candidates = list(_candidates(text))
+    for at, name, kind in (*candidates, *_also(text, candidates)):
         norm = normal(name)
         if not _is_sound(norm):
             continue
@@ -107,6 +108,15 @@ def _candidates(text: str) -> Iterator[tuple[int, str, str]]:
     yield from _capitalised(text)
     if names_zh.HAN.search(text):
         yield from ((at, word, "PROPER") for at, word in names_zh.find(text))
+
+
+def _also(text: str, found: Sequence[tuple[int, str, str]]) -> Iterator[tuple[int, str, str]]:
+    """Yield what the taggers of the `nlp` extra find where the rules have found nothing. They cut what rules keep whole."""
+    taken = [(at, at + len(name)) for at, name, _ in found]
+    chinese = names_zh.HAN.search(text) is not None
+    for at, name in taggers.find(text, chinese=chinese):
+        if not any(start < at + len(name) and at < end for start, end in taken) and (not chinese or not name.isascii()):
+            yield at, name, "PROPER"
 
 
 def _capitalised(text: str) -> Iterator[tuple[int, str, str]]:
