@@ -142,6 +142,7 @@ class SearchResults(BaseModel):
     """What was found, best first."""
 
     results: list[HitOut] = Field(description="The hits. With `fields`, only those fields of each.")
+    answerable: float = Field(description="Chance that the memories hold an answer to the query at all, 0 to 1.")
     explain: explanations.SearchExplanation | None = Field(None, description="Only with `explain`: the query as read.")
 
 

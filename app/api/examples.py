@@ -106,7 +106,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "search_memories": {
         "request": {"query": "Where does Alice live?", "filters": {"user_id": "alice"}, "top_k": 5},
         "response": {
-            "results": [{**MEMORY, "score": 0.83, "score_breakdown": {"semantic": 0.71, "bm25": 2.4, "entity": 1.0}}]
+            "results": [{**MEMORY, "score": 0.83, "score_breakdown": {"semantic": 0.71, "bm25": 2.4, "entity": 1.0}}],
+            "answerable": 0.91,
         },
     },
     "list_memories": {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app import model
 from app.api import answers, docs, explanations, schemas, selection
 from app.api.auth import Caller, RuntimeDep
@@ -19,13 +21,15 @@ routes = router(Shape.ERROR, tag="memories")
 )
 async def search_memories(body: schemas.ExplainedSearch, caller: Caller, rt: RuntimeDep) -> Reply:
     """Find the memories that answer a question, by meaning, by words and by names."""
-    trail = await search.answer(rt, caller, asked(rt, caller, body))
+    query = replace(asked(rt, caller, body), min_confidence=body.min_confidence)
+    trail = await search.answer(rt, caller, query)
     results = answers.projected([answers.hit(found) for found in trail.hits], body.fields)
     if not body.explain:
-        return Reply({"results": results})
+        return Reply({"results": results, "answerable": trail.answerable})
     why = await explain.hits(rt, caller, trail)
-    explained = [{**shown, "explain": explanations.hit(why[shown["id"]])} for shown in results]
-    return Reply({"results": explained, "explain": explanations.query(explain.query(trail))})
+    explained = [{**one, "explain": explanations.hit(why[one["id"]])} for one in results]
+    shown = explanations.query(explain.query(trail))
+    return Reply({"results": explained, "answerable": trail.answerable, "explain": shown})
 
 
 def asked(rt: Runtime, caller: model.Caller, body: schemas.SearchRequest) -> search.Query:

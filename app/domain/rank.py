@@ -197,15 +197,22 @@ def _nearness(candidates: Sequence[Candidate], spread: float) -> list[float]:
     puts everything near everything, and what all of the pool has in common tells nothing.
     """
     plain = _spread([c.cosine for c in candidates], spread)
-    if sum(c.typical is not None for c in candidates) < CENTRED_FROM:
+    beyond = centred(candidates)
+    if all(value is None for value in beyond):
         return plain
-    centred = _spread(_centred(candidates), CENTRED_SPREAD)
-    return [(1 - CENTRED) * one + CENTRED * other for one, other in zip(plain, centred, strict=True)]
+    return [
+        (1 - CENTRED) * one + CENTRED * other for one, other in zip(plain, _spread(beyond, CENTRED_SPREAD), strict=True)
+    ]
 
 
-def _centred(candidates: Sequence[Candidate]) -> list[float | None]:
-    """The inner product of the question and each memory, the mean of the pool taken off both, by the memory's length."""
+def centred(candidates: Sequence[Candidate]) -> list[float | None]:
+    """Return how near each is to the question, the mean of the pool taken off both; None without a vector.
+
+    The inner product by the memory's length. All None in a pool that is too small for a mean.
+    """
     known = [(c.cosine, c.typical) for c in candidates if c.cosine is not None and c.typical is not None]
+    if len(known) < CENTRED_FROM:
+        return [None] * len(candidates)
     asked = sum(cosine for cosine, _ in known) / len(known)  # question and mean
     mean = sum(typical for _, typical in known) / len(known)  # the mean and itself
     return [
@@ -302,6 +309,7 @@ class Model:
     steep: float  # logits per unit of cosine
     base: float  # logits at `even`
     coverage: float  # logits for a text that holds all words of the question
+    person: float = 0.0  # logits per unit by which the one asked for is nearer than others (domain.answerable)
 
     def answerable(self, cosine: float, coverage: float) -> float:
         """Return the chance, 0..1, that a pool with this best cosine and best coverage (0..1) has an answer."""
@@ -311,7 +319,7 @@ class Model:
 
 # Round numbers, gentler than the fit of bench/calibrate.py: its scopes are long, and in a short one a question that shares
 # no word with its answer has a lower best cosine.
-_MODELS = {"multilingual-e5-small-q4": Model(spread=0.06, even=0.83, steep=43.0, base=0.0, coverage=3.0)}
+_MODELS = {"multilingual-e5-small-q4": Model(spread=0.06, even=0.83, steep=43.0, base=0.0, coverage=3.0, person=7.0)}
 #: For a model that nobody has looked at: its cosines order memories, and say nothing by themselves.
 _UNKNOWN = Model(spread=0.1, even=0.0, steep=0.0, base=0.8, coverage=3.0)
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from time import perf_counter
 from uuid import UUID
 
-from app.domain import decay, pins, quota, rank, temporal
+from app.domain import answerable, decay, pins, quota, rank, temporal
 from app.domain import question as questions
 from app.domain.question import Question
 from app.model import Caller, FilterNode, Hit, Memory, Vector
@@ -35,6 +35,7 @@ class Query:
     threshold: float = THRESHOLD  # least score of a hit, 0..1; 0 keeps all
     reference_at: datetime | None = None  # aware; what "yesterday" counts from; None: now
     decay: bool = False  # memories that are not used fade
+    min_confidence: float = 0.0  # least chance, 0..1, that there is an answer at all; below it nothing is a hit
 
     @property
     def now(self) -> datetime:
@@ -64,6 +65,7 @@ class Trail:
     entity: Sequence[tuple[UUID, float, int]] = ()
     rarity: dict[str, float] = field(default_factory=dict)
     candidates: Sequence[rank.Candidate] = ()  # the union of the arms, by id
+    answerable: float = 0.0  # chance, 0..1, that the candidates hold an answer
     limit: int = 0  # how many of the candidates are looked at further
     ranked: Sequence[rank.Ranked] = ()  # those, best first
     kept: int = 0  # how many of those reach the threshold
@@ -116,8 +118,11 @@ async def follow(rt: Runtime, caller: Caller, query: Query) -> Trail:
         intent = temporal.read(trail.question, now=query.now)
         # Time may lift what stands further down.
         trail.limit = decay.pool(query.top_k) if intent or query.decay else query.top_k
-        trail.ranked = rank.order(trail.pool, rank.model(rt.embedder.model), limit=trail.limit)
-        kept = [found for found in trail.ranked if found.score >= query.threshold]
+        model = rank.model(rt.embedder.model)
+        trail.ranked = rank.order(trail.pool, model, limit=trail.limit)
+        trail.answerable = answerable.estimate(trail.pool, model)
+        sure = trail.answerable >= query.min_confidence
+        kept = [found for found in trail.ranked if sure and found.score >= query.threshold]
         trail.kept = len(kept)
     if not kept:
         return trail

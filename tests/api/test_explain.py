@@ -33,7 +33,7 @@ async def test_an_explained_search_is_the_same_search(client: httpx.AsyncClient)
     await add(client, *TEXTS)
     plain = await search(client, "Who has the blue van?")
     explained = await search(client, "Who has the blue van?", explain=True)
-    assert set(plain) == {"results"}
+    assert set(plain) == {"results", "answerable"}
     bare = [{name: hit[name] for name in hit if name != "explain"} for hit in explained["results"]]
     assert bare == plain["results"]
     assert explained["results"] == (await search(client, "Who has the blue van?", explain=True))["results"]

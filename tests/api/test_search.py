@@ -48,6 +48,29 @@ async def test_hits_come_best_first(client: httpx.AsyncClient) -> None:
     assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
 
 
+async def test_answer_says_how_likely_it_is_one_and_keeps_quiet_below_the_confidence_asked_for(
+    client: httpx.AsyncClient,
+) -> None:
+    await add(client, "parks the blue van on level 3", "has a red bike")
+    body = {"query": "Who parks the blue van on level 3?", "filters": {"user_id": "u1"}, "threshold": 0}
+    sure = (await client.post(SEARCH, json={**body, "min_confidence": 0.5})).json()
+    unsure = (await client.post(SEARCH, json={**body, "query": "zebra", "min_confidence": 0.95})).json()
+    assert 0.5 <= sure["answerable"] <= 1
+    assert len(sure["results"]) == 2
+    assert 0 <= unsure["answerable"] < 0.95
+    assert unsure["results"] == []
+    nobody = (await client.post(SEARCH, json={**body, "filters": {"user_id": "nobody"}})).json()
+    assert nobody == {"results": [], "answerable": 0}
+
+
+async def test_equal_queries_have_equal_answers(client: httpx.AsyncClient) -> None:
+    await add(client, *(f"likes tea number {number}" for number in range(30)))
+    body = {"query": "Which tea?", "filters": {"user_id": "u1"}, "threshold": 0, "top_k": 30}
+    answers = [(await client.post(SEARCH, json=body)).json() for _ in range(3)]
+    assert answers[0] == answers[1] == answers[2]
+    assert len(answers[0]["results"]) == 30
+
+
 async def test_space_around_a_query_does_not_matter(client: httpx.AsyncClient) -> None:
     await add(client, "parks the blue van on level 3", "has a red bike")
     assert await search(client, "  blue van \n", threshold=0) == await search(client, "blue van", threshold=0)
@@ -69,6 +92,7 @@ async def test_space_around_a_query_does_not_matter(client: httpx.AsyncClient) -
         ({"query": 5, "filters": {"user_id": "u1"}}, "query"),
         ({"query": "a\0", "filters": {"user_id": "u1"}}, "U+0000"),
         ({"query": "x" * (2**20 + 1), "filters": {"user_id": "u1"}}, "MEMORYD_MAX_MESSAGE_BYTES"),
+        ({"query": "x", "filters": {"user_id": "u1"}, "min_confidence": 1.5}, "min_confidence"),
         ({"query": "x", "filters": {"user_id": "u1"}, "top_k": 0}, "top_k"),
         ({"query": "x", "filters": {"user_id": "u1"}, "top_k": 1001}, "top_k"),
         ({"query": "x", "filters": {"user_id": "u1"}, "top_k": True}, "top_k"),
