@@ -139,9 +139,9 @@ class Stage:
         command = ["-m", "uvicorn", "bench.reference_endpoints:app", "--port", str(port), "--no-access-log"]
         return self.program("reference", command, ready="startup complete"), port
 
-    def worker(self, **env: str) -> Program:
-        """Start a worker whose model and embedder are stubs."""
-        return self.program("worker", ["-m", "bench.stub_worker"], ready="worker.started", **env)
+    def worker(self, kind: str = "steady", **env: str) -> Program:
+        """Start a worker whose model and embedder are stubs, as `bench.stub_worker` has it."""
+        return self.program(kind, ["-m", "bench.stub_worker", kind], ready="worker.started", **env)
 
     def value(self, sql: str, *args: Any) -> Any:
         """Return the only value of a query."""
