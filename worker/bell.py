@@ -13,7 +13,7 @@ from worker.pump import Pump
 
 SOCKET_LIMIT_S = 5.0  #: a command of a hung server fails after so long
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 5.0  #: between two starts, doubling
-POLL_S = 0.05  #: ARQ looks so often; its default of 0.5 s would be most of an add's way to a worker
+POLL_S = 0.03  #: ARQ looks so often; its default of 0.5 s would be most of an add's way to a worker
 READ_LIMIT = 1000  #: hints in one look; ARQ's default of 100 can hide runnable ones behind those of other workers
 
 _log = log.get("worker.bell")
