@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from arq.constants import in_progress_key_prefix, job_key_prefix
 
 from app import queue
 from app.model import Status
+from app.runtime import Runtime
 from app.servers.valkey import ValkeyServer
 from tests.worker.conftest import Lab, eventually
 from tests.worker.test_doorbell import SLOW_SWEEP_S, is_heard, working
@@ -18,6 +20,20 @@ from tests.worker.test_doorbell import valkey as valkey
 
 LOCKED = 150  # ARQ by itself reads the first hundred
 DAY_S = 86_400
+
+
+async def is_heard_when_idle(lab: Lab, rt: Runtime) -> None:
+    """Add when the worker has nothing to do: only the bell can tell it."""
+
+    async def is_idle() -> bool:
+        async with lab.db.acquire(None) as conn:
+            return await conn.fetchval("SELECT count(*) FROM events WHERE status IN ('PENDING', 'RUNNING')") == 0
+
+    for number in range(3):
+        await eventually(is_idle)
+        await asyncio.sleep(0.2)  # the end of a piece of work is a wake, too
+        accepted = await lab.add(rt, f"I like rice {number}")
+        await eventually(lambda accepted=accepted: lab.is_done(accepted))
 
 
 async def test_hints_that_others_hold_hide_no_other_one(fresh_lab: Lab, valkey: ValkeyServer) -> None:
@@ -29,6 +45,7 @@ async def test_hints_that_others_hold_hide_no_other_one(fresh_lab: Lab, valkey: 
         await connection.set(f"{job_key_prefix}held-{number}", queue.encode(_job("held")))
     async with working(fresh_lab, valkey.url, sweep_s=SLOW_SWEEP_S) as rt:
         await is_heard(fresh_lab, rt)
+        await is_heard_when_idle(fresh_lab, rt)
     assert await connection.zcard(queue.QUEUE_NAME) >= LOCKED
     await queue.close(connection)
 
@@ -86,6 +103,7 @@ async def test_what_lies_in_redis_is_never_run_and_stops_nobody(
             await connection.zadd(queue.QUEUE_NAME, {f"bad-{number}": 1})
         await connection.zadd(queue.QUEUE_NAME, {b"\xff\xfe": 1})
         await is_heard(fresh_lab, rt)
+        await is_heard_when_idle(fresh_lab, rt)
     assert not (tmp_path / "sprung").exists()
     await queue.close(connection)
 
