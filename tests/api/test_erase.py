@@ -240,7 +240,7 @@ async def test_nothing_is_left_of_a_project(inhabitant: Inhabitant, conn: Conn) 
     assert await found_in(conn, inhabitant.canary) == {}
     tables = await conn.fetch("SELECT table_name AS name FROM information_schema.columns"
                               " WHERE column_name = 'project_id' AND table_schema = 'public'"
-                              " AND table_name <> 'audit_log'")  # which tells of the end of projects; fmt: skip
+                              " AND table_name <> 'audit_log'")  # fmt: skip
     for table in tables:
         if table["name"] == "audit_log":
             continue  # that the project was deleted, and by whom, stays
