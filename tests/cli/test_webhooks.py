@@ -25,7 +25,9 @@ async def project_with_endpoint(shell: Shell, fresh_db: Any) -> tuple[Project, s
 
 async def give_up(fresh_db: Any, project: Project, count: int) -> None:
     """Make deliveries, and have each fail for good."""
-    notices = [announcements.Notice(WebhookEvent.MEMORY_ADD, {}, None, uuid4(), uuid4()) for _ in range(count)]
+    notices = [
+        announcements.Notice(WebhookEvent.MEMORY_ADD, {"event": "ADD"}, None, uuid4(), uuid4()) for _ in range(count)
+    ]
     async with fresh_db.db.transaction(None) as conn:
         await announcements.insert(conn, project.id, notices)
         while claimed := await deliveries.claim(conn, lease_s=60, per_endpoint=9):
