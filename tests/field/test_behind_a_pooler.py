@@ -39,7 +39,11 @@ async def pooler(fresh_db: FreshDatabase) -> AsyncIterator[Pooler]:
 
 @pytest.fixture
 async def rt(
-    settings: Settings, fresh_db: FreshDatabase, pooler: Pooler, embedder: fakes.FakeEmbedder, queue: fakes.RecordingQueue
+    settings: Settings,
+    fresh_db: FreshDatabase,
+    pooler: Pooler,
+    embedder: fakes.FakeEmbedder,
+    queue: fakes.RecordingQueue,
 ) -> AsyncIterator[Runtime]:
     """Return a runtime that reaches its database through the pooler."""
     db = await databases.Database.open(through(fresh_db.dsn, pooler.port), pool_size=CLIENTS, statement_cache=0)

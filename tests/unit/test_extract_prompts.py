@@ -163,7 +163,16 @@ def test_the_prompts_hold_no_example_that_could_be_handed_back() -> None:
 
 
 def test_the_schema_is_strict_and_takes_what_the_prompt_describes() -> None:
-    item = {"text": "a", "quote": "a", "speaker": "user", "messages": [1], "linked": [], "replaces": [], "same": [], "date": None}
+    item = {
+        "text": "a",
+        "quote": "a",
+        "speaker": "user",
+        "messages": [1],
+        "linked": [],
+        "replaces": [],
+        "same": [],
+        "date": None,
+    }
     validator = jsonschema.Draft202012Validator(prompts.SCHEMA)
     validator.check_schema(prompts.SCHEMA)
     validator.validate({"facts": [item]})

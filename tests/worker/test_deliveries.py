@@ -122,7 +122,9 @@ async def test_every_change_is_told_once(post: Post, receiver: Receiver) -> None
         await eventually(post.ended(endpoint, 13))
     got = sorted((one.details["event"], one.details["data"]["memory"]) for one in receiver.at())
     assert got == sorted(
-        [("ADD", text) for text in ("one", "two", "three", "four", "five")]  # what was not sent before the erase never is
+        [
+            ("ADD", text) for text in ("one", "two", "three", "four", "five")
+        ]  # what was not sent before the erase never is
         + [("UPDATE", "uno"), ("UPDATE", "two")]
         + [("DELETE", text) for text in ("uno", "two", "three", "four", "five", "")]  # an erase tells no text
     )
