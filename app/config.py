@@ -67,6 +67,9 @@ class Settings(BaseSettings):
     db_statement_cache: int = Field(
         256, ge=0, description="Prepared statements kept per connection; 0 behind pgbouncer."
     )
+    db_statement_s: float = Field(
+        15.0, gt=0, description="Longest time of one statement for a request, in seconds; then it is answered with 503."
+    )
 
     # Models
     llm_base_url: str | None = Field(

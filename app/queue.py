@@ -153,9 +153,9 @@ async def check(redis_url: str) -> str:
     Raises: TryLater when it does not answer, SetupError when the address or the password is wrong.
     """
     check_url(redis_url)
-    connection = connect(redis_url, timeout_s=2.0)
+    connection = connect(redis_url, timeout_s=1.5)
     try:
-        info = await asyncio.wait_for(connection.info("server"), 3.0)
+        info = await asyncio.wait_for(connection.info("server"), 2.0)
     except redis.exceptions.AuthenticationError as error:
         raise errors.SetupError("REDIS_URL: the server refuses the password.") from error
     except redis_away.ERRORS as error:

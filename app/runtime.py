@@ -34,11 +34,17 @@ class Runtime:
 
 @asynccontextmanager
 async def open_runtime(
-    settings: Settings, *, llm: bool = True, embedder: bool = True, queue: bool = True
+    settings: Settings,
+    *,
+    llm: bool = True,
+    embedder: bool = True,
+    queue: bool = True,
+    statement_s: float | None = None,
 ) -> AsyncIterator[Runtime]:
     """Open what the process needs, check that it fits together, and close it in reverse order at the end.
 
-    `llm`, `embedder`, `queue`: False leaves that part out, for commands that do not use it.
+    `llm`, `embedder`, `queue`: False leaves that part out, for commands that do not use it. `statement_s` bounds one
+    statement, where somebody waits for its answer; None: generously.
     Raises: SetupError, one line that says what to change; DatabaseUnavailable.
     """
     if settings.database_url is None:
@@ -50,6 +56,7 @@ async def open_runtime(
             settings.database_url.get_secret_value(),
             pool_size=settings.db_pool_size,
             statement_cache=settings.db_statement_cache,
+            **({} if statement_s is None else {"statement_s": statement_s}),
         )
         stack.push_async_callback(database.close)
         async with database.acquire(None) as conn:

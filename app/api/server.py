@@ -56,7 +56,7 @@ def run(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> int:
-    async with runtime.open_runtime(settings) as opened:
+    async with runtime.open_runtime(settings, statement_s=settings.db_statement_s) as opened:
         await warm.up(opened)
         server = _Server(configured(create_app(opened), settings))
         loop = asyncio.get_running_loop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 from fastapi import Request
@@ -15,6 +17,14 @@ from app.store import events, migrate, workers
 
 WORKER_SEEN_S = 15.0  #: a worker that has not reported for so long does not count; it does every few seconds
 WAITS_TOO_LONG_S = 60.0  #: a due event that waits longer says that the workers do not keep up
+
+LOOK_S = 2.5  #: how long a look at the database may take
+_SILENT = {
+    "database": "The database has not answered within 2.5 seconds.",
+    "migrations": "unknown",
+    "workers": 0,
+    "oldest_pending_s": None,
+}
 
 keyed = router(Shape.DETAIL, tag="service")
 public = router(Shape.DETAIL, tag="service", guarded=False)
@@ -47,7 +57,8 @@ async def healthz() -> Reply:
 )
 async def readyz(request: Request, rt: RuntimeDep) -> Reply:
     """Say whether the service can do its work: database, schema, Redis, workers, and how long work has waited."""
-    report = {**await _database(rt), "redis": await _redis(rt)}
+    database, redis = await asyncio.gather(_within(_database(rt), _SILENT), _redis(rt))
+    report = {**database, "redis": redis}
     for part in ("database", "migrations"):
         if report[part] != "ok":
             return Reply({"status": "unavailable", **report, "detail": report[part]}, status_code=503)
@@ -63,6 +74,17 @@ def _trouble(report: dict[str, Any]) -> str | None:
     if waited is not None and waited > WAITS_TOO_LONG_S:
         return f"An add has waited for {waited:.0f} seconds: the workers do not keep up."
     return None if report["redis"] in ("ok", "off") else str(report["redis"])
+
+
+async def _within(look: Coroutine[Any, Any, dict[str, Any]], otherwise: dict[str, Any]) -> dict[str, Any]:
+    """Return what a look at the database finds within `LOOK_S`. A monitor that waits longer takes this process for dead."""
+    task = asyncio.create_task(look)
+    done, _ = await asyncio.wait({task}, timeout=LOOK_S)
+    if done:
+        return task.result()
+    task.cancel()  # and not waited for: a connection without an answer takes its time to end, too
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return otherwise
 
 
 async def _database(rt: Runtime) -> dict[str, Any]:

@@ -21,8 +21,10 @@ Conn: TypeAlias = asyncpg.Connection
 _MIN_SERVER = 160_000  # UNIQUE NULLS NOT DISTINCT is 15; 16 is the oldest version that is tested
 _MIN_VECTOR = (0, 8, 2)
 _CONNECT_S = 10.0  # one attempt
-_ACQUIRE_S = 30.0  # waiting for a free connection of the pool
-_COMMAND_S = 60.0  # one statement; no statement of the service comes near it
+_ACQUIRE_S = 5.0  # waiting for a free connection of the pool
+_STATEMENT_S = 60.0  # one statement, where nobody waits for its answer
+#: The server ends a statement that takes too long; only where it is not heard of any more, we do, so much later.
+_UNHEARD_S = 1.0
 #: Of a transaction between two statements, in seconds. A host that vanishes says no goodbye, and what its transaction has
 #: locked would stay so until TCP gives up, hours later. No transaction of ours waits for anybody else.
 _IDLE_S = 30
@@ -79,10 +81,13 @@ class Database:
         return self.wall.raised
 
     @classmethod
-    async def open(cls, dsn: str, *, pool_size: int, statement_cache: int, wait_s: float = 30.0) -> Database:
+    async def open(
+        cls, dsn: str, *, pool_size: int, statement_cache: int, wait_s: float = 30.0, statement_s: float = _STATEMENT_S
+    ) -> Database:
         """Connect, waiting up to `wait_s` seconds for a server that is still starting.
 
-        `statement_cache` is the number of prepared statements kept per connection; 0 suits pgbouncer.
+        `statement_cache` is the number of prepared statements kept per connection; 0 suits pgbouncer. `statement_s` bounds
+        one statement.
         Raises: DatabaseUnavailable when the wait was in vain, SetupError when waiting cannot help.
         """
         first = await connect(dsn, wait_s=wait_s, statement_cache=statement_cache)
@@ -98,10 +103,10 @@ class Database:
             max_size=pool_size,
             init=_init,
             reset=_keep,
-            command_timeout=_COMMAND_S,
+            command_timeout=statement_s + _UNHEARD_S,
             timeout=_CONNECT_S,
             connection_class=_Pooled,
-            **_session(statement_cache, role=walls.APP if wall.raised else None),
+            **_session(statement_cache, role=walls.APP if wall.raised else None, statement_s=statement_s),
         )
         with translated():
             return cls(dsn, await pool, wall, pinned=statement_cache > 0)
@@ -141,7 +146,7 @@ class Database:
         """
         async with self.acquire(project_id) as conn:
             with translated():
-                async with conn.transaction():
+                async with conn.transaction(), _sound(conn):
                     yield conn
 
     @asynccontextmanager
@@ -314,7 +319,7 @@ def _is_loss(error: asyncpg.InterfaceError) -> bool:
     return any(words in str(error) for words in ("connection is closed", "pool is closing", "pool is closed"))
 
 
-def _session(statement_cache: int, *, role: str | None = None) -> dict[str, Any]:
+def _session(statement_cache: int, *, role: str | None = None, statement_s: float | None = None) -> dict[str, Any]:
     """Return the options of a connection. `role`: what it acts as until it is told whose work it does."""
     if statement_cache == 0:  # pgbouncer refuses unknown start-up parameters, and unnamed statements need none
         return {"statement_cache_size": 0}
@@ -326,15 +331,20 @@ def _session(statement_cache: int, *, role: str | None = None) -> dict[str, Any]
     settings["idle_in_transaction_session_timeout"] = f"{_IDLE_S}s"
     if role is not None:
         settings["role"] = role
+    if statement_s is not None:
+        settings["statement_timeout"] = f"{round(statement_s * 1000)}ms"
     return {"statement_cache_size": statement_cache, "server_settings": settings}
 
 
 @asynccontextmanager
 async def _sound(conn: Conn) -> AsyncIterator[None]:
-    """Close the connection when the driver has lost count of what was said on it, so that nobody gets it again."""
+    """Close the connection when the driver has lost count of what was said on it, so that nobody gets it again.
+
+    And when its server is not heard of: whatever is said on it then, such as ROLLBACK, is waited for just as long.
+    """
     try:
         yield
-    except asyncpg.InternalClientError:
+    except (asyncpg.InternalClientError, TimeoutError):
         conn.terminate()
         raise
 
