@@ -146,9 +146,9 @@ async def test_an_event_of_an_unknown_kind_fails_with_a_reason(fresh_lab: Lab) -
 
 
 async def test_an_event_of_a_dead_worker_is_run_again(fresh_lab: Lab) -> None:
-    rt = fresh_lab.runtime(llm=fakes.FakeLLM([facts("Likes tea")]), lease_s=0.1)
+    rt = fresh_lab.runtime(llm=fakes.FakeLLM([facts("Likes tea")]))
     accepted = await fresh_lab.add(rt, "I like tea")
-    await fresh_lab.claim(rt)  # and nobody ever comes back to it
+    await fresh_lab.claim(fresh_lab.runtime(lease_s=0.1))  # and nobody ever comes back to it
     async with working(rt):
         await eventually(lambda: fresh_lab.is_done(accepted))
     event = await fresh_lab.event(accepted)
