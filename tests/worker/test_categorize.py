@@ -21,7 +21,7 @@ def sorted_as(*names: list[str]) -> dict[str, Any]:
 async def stored(lab: Lab, rt: Any, *texts: str, **options: Any) -> list[Memory]:
     """Add these texts as facts of a model, and return the memories."""
     rt.llm.answers.append(facts(*texts))
-    await lab.add(rt, "…", **options)
+    await lab.add(rt, "; ".join(texts), **options)
     await add.process(rt, await lab.claim(rt))
     return await lab.memories()
 
@@ -83,7 +83,7 @@ async def test_the_list_of_the_call_goes_before_the_project_s_and_that_before_th
         (project, {}),
         (lab.project, {}),
     ):
-        await lab.add(rt, "…", project=who, **options)
+        await lab.add(rt, "likes tea, likes rice, likes cake", project=who, **options)
         await add.process(rt, await lab.claim(rt))
         await sort(lab, rt)
     offered = [

