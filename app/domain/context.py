@@ -18,10 +18,10 @@ from app.runtime import Runtime
 from app.store import sources as source_store
 from app.store.sources import SourceSpan
 
-HITS = 60  #: memories that are looked at; more gained nothing
+HITS = 60  #: memories that are looked at; 40 and 80 did about as well on 191 questions
 SAME = 0.8  #: share of their terms from which on two texts say the same
 BESIDE = 5  #: best hits whose neighbours may be shown
-BESIDE_WORTH = 0.2  #: of a neighbour, against its hit
+BESIDE_WORTH = 0.2  #: of a neighbour, against its hit; a guess, never compared with another value
 LEAST = 1e-4  #: worth of a memory whose score is nothing
 
 #: What a memory of these tells is so for a long time, and is read first.
