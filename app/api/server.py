@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import uvicorn
 from uvicorn.loops.auto import auto_loop_factory
 
-from app import runtime
+from app import errors, runtime
 from app.api import create_app, heads
 from app.config import Settings
 from app.domain import warm
@@ -47,7 +47,7 @@ class _Server(uvicorn.Server):
 def run(settings: Settings) -> int:
     """Serve until the process is told to stop; return the exit code.
 
-    Raises: SetupError, DatabaseUnavailable when the runtime cannot be opened.
+    Raises: SetupError, DatabaseUnavailable when the runtime cannot be opened; SetupError when the port is taken.
     """
     with asyncio.Runner(
         loop_factory=auto_loop_factory()
@@ -65,5 +65,7 @@ async def _serve(settings: Settings) -> int:
         try:
             await server.serve()
         except SystemExit:  # uvicorn's way to say that it cannot listen; the log has said why
-            return 1
+            raise errors.SetupError(
+                f"cannot listen on {settings.host}, port {settings.port}; MEMORYD_HOST and MEMORYD_PORT choose another place"
+            ) from None
         return 0 if server.started else 1

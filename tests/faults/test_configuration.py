@@ -22,7 +22,8 @@ WRONG = (
     ("serve", {"MEMORYD_PORT": "99999"}, "MEMORYD_PORT"),
     ("worker", {"MEMORYD_LEASE_S": "-1"}, "MEMORYD_LEASE_S"),
     ("worker", {"DATABASE_URL": "mysql://u:swordfish@127.0.0.1/x"}, "DATABASE_URL"),
-    ("serve", {"DATABASE_URL": ""}, "DATABASE_URL"),
+    ("serve", {"DATABASE_URL": "", "MEMORYD_DATA": "/nowhere"}, "DATABASE_URL"),  # else it finds the one of the folder
+    ("serve", {}, "MEMORYD_PORT"),  # where another one listens
     ("serve", {"REDIS_URL": "http://:swordfish@127.0.0.1"}, "REDIS_URL"),
     ("worker", {"MEMORYD_LLM_MODEL": ""}, "MEMORYD_LLM_MODEL"),
     ("serve", {"MEMORYD_EMBEDDER_MODEL": ""}, "MEMORYD_EMBEDDER_MODEL"),
