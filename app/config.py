@@ -148,6 +148,11 @@ class Settings(BaseSettings):
         description="Longest time to fetch one image or document, and again to read it, in seconds.",
     )
 
+    # Metrics
+    metrics_open: bool = Field(
+        False, description="Let whoever asks from this machine read /metrics without a key; not behind a proxy on it."
+    )
+
     # Limits
     max_body_bytes: int = Field(10 * 2**20, ge=1024, description="Largest request body.")
     body_timeout_s: float = Field(

@@ -43,7 +43,7 @@ class StubModel:
         if self._hangs:
             await asyncio.Event().wait()
         if name == "categories":
-            return {"memories": []}
+            return {"memories": [{"id": int(number), "categories": []} for number in _LISTED.findall(user)]}
         said = _SAID.findall(user)
         text = f"User's favourite tea is number {said[-1]}." if said else "User likes tea."
         return {"facts": [{"text": text, "speaker": "user"}]}

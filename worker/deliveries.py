@@ -6,7 +6,7 @@ import time
 
 import structlog
 
-from app import log
+from app import log, metrics
 from app.domain import deliver
 from app.model import Status
 from app.runtime import Runtime
@@ -42,6 +42,7 @@ class Courier(Slots[Claimed]):
             delivery_id=str(delivery.id), project_id=delivery.project_id, webhook=delivery.endpoint_id
         ):
             verdict = await deliver.once(self._rt, item)
+            metrics.count("deliveries_attempted", outcome=str(verdict.status).lower() if verdict else "fenced")
             _log.info(
                 "delivery.attempted",
                 event_type=delivery.event_type,

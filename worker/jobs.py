@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from app import errors, log
+from app import errors, log, metrics
 from app.domain import add, attempt, categorize, export, profile
 from app.model import Event
 from app.runtime import Runtime
@@ -23,6 +23,10 @@ VERBS: Mapping[str, Callable[[Runtime, Event], Awaitable[attempt.Outcome]]] = {
 }
 
 
+#: What metrics call an outcome. `fenced`: another worker had the event, and nothing of this one's was stored.
+_WORDS = {attempt.Done: "done", attempt.RetryAt: "retry", attempt.GaveUp: "failed", attempt.Lost: "fenced"}
+
+
 async def process(rt: Runtime, event: Event) -> attempt.Outcome:
     """Process one claimed event and return what came of it. A bug of ours counts as a failed attempt.
 
@@ -32,6 +36,7 @@ async def process(rt: Runtime, event: Event) -> attempt.Outcome:
         event_id=str(event.id), project_id=event.project_id, attempt=event.attempts
     ):
         outcome = await _outcome(rt, event)
+        metrics.count("events_processed", kind=event.kind, outcome=_WORDS[type(outcome)])
         _log.info("event.processed", kind=event.kind, outcome=type(outcome).__name__, **_details(outcome))
         return outcome
 

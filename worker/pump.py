@@ -8,11 +8,11 @@ import socket
 import time
 from datetime import datetime
 
-from app import log
+from app import errors, log, metrics
 from app.domain import attempt, export
 from app.model import Event
 from app.runtime import Runtime
-from app.store import audit, claims, erase_owner, exports, idempotency, workers
+from app.store import audit, claims, counters, erase_owner, exports, idempotency, workers
 from worker import jobs
 from worker.slots import Slots
 
@@ -34,7 +34,10 @@ class Pump(Slots[Event]):
     async def claim(self) -> Event | None:
         """Take a due event."""
         async with self._rt.db.acquire(None) as conn:
-            return await claims.claim(conn, lease_s=self._rt.settings.lease_s)
+            event = await claims.claim(conn, lease_s=self._rt.settings.lease_s)
+        if event is not None:
+            metrics.count("claims")
+        return event
 
     async def work(self, item: Event) -> float | None:
         """Process an event."""
@@ -52,7 +55,18 @@ class Pump(Slots[Event]):
                 await idempotency.purge(conn)
                 await audit.purge(conn, keep_days=self._rt.settings.audit_keep_days)
                 self._purge_at = time.monotonic() + PURGE_EVERY_S
+        await self._report()
         return reclaimed
+
+    async def _report(self) -> None:
+        """Add what was counted here to what all workers have counted."""
+        counted = metrics.take()
+        try:
+            async with self._rt.db.acquire(None) as conn:
+                await counters.add(conn, counted)
+        except errors.DatabaseUnavailable:
+            metrics.put_back(counted)
+            raise
 
     def _compare(self, now: datetime) -> None:
         """Say, whenever that changes, how far this machine's clock is from the database's, which alone decides."""
@@ -66,6 +80,7 @@ class Pump(Slots[Event]):
         await attempt.give_back(self._rt, item)
 
     async def forget(self) -> None:
-        """Take this worker from the list of those that live."""
+        """Take this worker from the list of those that live, and leave its numbers."""
+        await self._report()
         async with self._rt.db.acquire(None) as conn:
             await workers.forget(conn, self.id)

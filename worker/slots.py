@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
-from app import errors, log
+from app import errors, log, metrics
 from app.runtime import Runtime
 
 BEAT_S = 2.0  #: longest time between two rounds of `tend`, however rarely the database is searched for due work
@@ -89,6 +89,7 @@ class Slots(ABC, Generic[T]):
 
     async def _swept(self) -> None:
         if reclaimed := await self.sweep():
+            metrics.count("work_reclaimed", by=reclaimed, kind=type(self).__name__.lower())
             _log.warning("work.reclaimed", kind=type(self).__name__, count=reclaimed)
             self.wake()
 

@@ -25,6 +25,7 @@ from app.api import (
     layers,
     legacy,
     memories,
+    metrics,
     new_entities,
     openapi,
     orgs,
@@ -43,6 +44,7 @@ from app.runtime import Runtime
 ROUTERS = (
     service.public,
     service.keyed,
+    metrics.routes,
     memories.adds,
     search.routes,
     why.routes,

@@ -77,6 +77,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         }
     },
     "healthz": {"response": {"status": "ok", "version": "0.1.0"}},
+    "get_metrics": {
+        "response": "# HELP memoryd_workers Workers that live.\n# TYPE memoryd_workers gauge\nmemoryd_workers 1\n"
+    },
     "readyz": {
         "response": {
             "status": "ok",

@@ -12,11 +12,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import log
+from app import log, metrics
 from app.api import auth, stats
 from app.api import errors as rendering
 
-_BARE = frozenset({b"/healthz", b"/readyz", b"/openapi.json"})  #: paths that are known without a slash at the end
+_BARE = frozenset(
+    {b"/healthz", b"/readyz", b"/metrics", b"/openapi.json"}
+)  #: paths that are known without a slash at the end
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._:\-]{1,128}")
 _CLIENT_GONE = 499  # nginx's status for a client that left; only in the log
 
@@ -80,12 +82,15 @@ class Requests:
             if watch.status == 0:
                 await rendering.internal(scope)(scope, watch.receive, watch.send)
         caller = scope.get(auth.CALLER)
+        took_s = time.perf_counter() - watch.started
+        route = getattr(scope.get("route"), "path", None)  # the template: a path may hold somebody's name
+        metrics.request(scope["method"], route, watch.status, took_s)
         _log.info(
             "request",
             method=scope["method"],
-            route=getattr(scope.get("route"), "path", None),  # the template: a path may hold somebody's name
+            route=route,
             status=watch.status,
-            ms=round((time.perf_counter() - watch.started) * 1000, 1),
+            ms=round(took_s * 1000, 1),
             bytes_in=watch.bytes_in,
             bytes_out=watch.bytes_out,
             project_id=caller.project.public_id if caller else None,

@@ -104,7 +104,7 @@ def _complete(operation: dict[str, Any]) -> None:
         operation["requestBody"]["content"]["application/json"]["example"] = example["request"]
     if "response" in example:
         success = next(code for code in responses if code.startswith("2"))
-        responses[success]["content"]["application/json"]["example"] = example["response"]
+        next(iter(responses[success]["content"].values()))["example"] = example["response"]
 
 
 def _repeatable(operation: dict[str, Any]) -> None:

@@ -88,6 +88,7 @@ RIGHTS = {
     "create_key": _ADMIN,
     "rotate_key": _ADMIN,
     "revoke_key": _ADMIN,
+    "get_metrics": _ADMIN,
     # Organizations and projects; what an owner's key may do beyond its project, domain.tenancy decides
     "list_organizations": _ANY,
     "get_organization": _ANY,

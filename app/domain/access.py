@@ -122,6 +122,12 @@ async def note_use(rt: Runtime, caller: Caller) -> None:
         await keys.touch(conn, caller.project.id, caller.key_id)
 
 
+async def is_installations(rt: Runtime, caller: Caller) -> bool:
+    """Return whether the caller's project belongs to the installation's own organization: the first one."""
+    async with rt.db.acquire(None) as conn:
+        return caller.project.organization_id == await orgs.oldest_organization(conn)
+
+
 async def default_project(rt: Runtime) -> Project:
     """Return the installation's own project: the first one of the first organization. Raises: NotFound."""
     async with rt.db.acquire(None) as conn:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import uuid_utils.compat as uuids
 
-from app import errors, log
+from app import errors, log, metrics
 from app.domain import (
     again,
     announce,
@@ -97,6 +97,7 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
     media.check(rt, request)
     await backlog.require_room(rt, caller.project)
     event = await _insert(rt, caller, request, payload, idempotency_key, body_print)
+    metrics.count("events_accepted")
     await rt.queue.ring(event.id)
     # A repeat gets the answer of the first time, whatever has become of the event meanwhile.
     return Accepted(replace(event, status=Status.PENDING), QUEUED)
@@ -136,9 +137,6 @@ async def _insert(
             idempotency_key=idempotency_key,
             idempotency_print=body_print,
         )
-    await rt.queue.ring(event.id)
-    # A repeat gets the answer of the first time, whatever has become of the event meanwhile.
-    return Accepted(replace(event, status=Status.PENDING), QUEUED)
 
 
 async def _require_room(

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from app import errors, log
+from app import errors, log, metrics
 from app.model import Event
 from app.runtime import Runtime
 from app.store import announcements, claims
@@ -146,7 +146,9 @@ async def _renew(rt: Runtime, event: Event) -> None:
         try:
             async with rt.db.acquire(event.project_id) as conn:
                 if not await claims.renew(conn, event, lease_s):
+                    metrics.count("leases_lost")
                     return
         except errors.DatabaseUnavailable:
             # The fence decides in the end; until then the work may well be worth its while.
+            metrics.count("lease_renewals_failed")
             _log.warning("event.renewal_failed", event_id=str(event.id))

@@ -111,6 +111,11 @@ class Database:
         with translated():
             return cls(dsn, await pool, wall, pinned=statement_cache > 0)
 
+    def connections(self) -> dict[str, int]:
+        """Return how many connections are lent and how many are idle."""
+        idle = self._pool.get_idle_size()
+        return {"in_use": self._pool.get_size() - idle, "idle": idle}
+
     async def close(self) -> None:
         """Close the pool once its connections have come back; after five seconds they are cut off. Safe to repeat."""
         try:
@@ -179,6 +184,10 @@ class _Lent(Database):
     def walled(self) -> bool:
         """As of the database that the connection is of."""
         return self._walled
+
+    def connections(self) -> dict[str, int]:
+        """Return the one."""
+        return {"in_use": 1, "idle": 0}
 
     async def close(self) -> None:
         """Leave the connection to whoever lent it."""
@@ -250,7 +259,9 @@ def translated() -> Iterator[None]:
         yield
     except asyncpg.ForeignKeyViolationError as error:
         if str(error.constraint_name).endswith("_scope_id_fkey"):
-            raise errors.Conflict("The owner was erased meanwhile; nothing was stored. Send the request again.") from error
+            raise errors.Conflict(
+                "The owner was erased meanwhile; nothing was stored. Send the request again."
+            ) from error
         if not str(error.constraint_name).endswith("_project_id_fkey"):
             raise
         raise errors.NotFound("The project was deleted meanwhile.") from error

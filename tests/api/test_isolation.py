@@ -47,6 +47,7 @@ BOB = {"email": "bob@example.com", "role": "READER"}
 
 ROWS: dict[str, Row] = {
     "ping": Row(foreign=OWN),
+    "get_metrics": Row(foreign=(200, 403)),  # numbers of the whole installation, for keys of its first organization
     "add_memories": Row({**EVERYBODY, "messages": "I like tea."}, foreign=OWN),
     "add_memories_v1": Row({**EVERYBODY, "messages": [{"role": "user", "content": "I like tea."}]}, foreign=OWN),
     "import_memories": Row({"memories": [{"memory": "She likes tea.", "id": "{memory_id}", "user_id": "alice"}]}, foreign=OWN),
