@@ -100,7 +100,7 @@ def test_what_was_accepted_before_the_moment_ends_once_and_what_came_later_is_go
         world.redis_says("ZADD", "memoryd:bell", "0", ack.event_id)
     world.heal()
     early.check()
-    open_then.check()
+    open_then.check(restored=True)
     assert world.value("SELECT count(*) FROM events WHERE payload::text LIKE $1", f"%{late.name}%") == 0
     again = History(world)
     again.adds(range(8))
