@@ -150,6 +150,7 @@ class Broken(Database):
     def __init__(self, real: Database, *, hold: asyncio.Event | None = None) -> None:
         self._real, self._hold = real, hold
         self.asked = 0
+        self.holds = asyncio.Event()  # set once somebody waits
 
     @asynccontextmanager
     async def acquire(self, project_id: int | None) -> AsyncIterator[Conn]:
@@ -157,6 +158,7 @@ class Broken(Database):
         if self._hold is None:
             raise errors.DatabaseUnavailable
         if self.asked == 1:
+            self.holds.set()
             await self._hold.wait()
         async with self._real.acquire(project_id) as conn:
             yield conn
@@ -171,10 +173,12 @@ async def test_when_the_database_dies_everybody_who_waits_hears_it_for_himself(f
 
 async def test_a_group_that_hangs_holds_up_nobody(fresh_lab: Lab) -> None:
     hold = asyncio.Event()
-    rt = fresh_lab.runtime(db=Broken(fresh_lab.db, hold=hold), max_pending=0)
+    db = Broken(fresh_lab.db, hold=hold)
+    rt = fresh_lab.runtime(db=db, max_pending=0)
     hanging = asyncio.create_task(fresh_lab.add(rt, "I like tea"))
-    await asyncio.sleep(0)
-    accepted = await asyncio.wait_for(fresh_lab.add(rt, "I like rice"), 5)
+    async with asyncio.timeout(30):
+        await db.holds.wait()  # or the next one would go with it
+    accepted = await asyncio.wait_for(fresh_lab.add(rt, "I like rice"), 30)
     assert not hanging.done()
     assert (await fresh_lab.event(accepted)).status is Status.PENDING
     hold.set()
