@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeAlias
-from uuid import UUID
 
 import asyncpg
-import orjson
-from pgvector import HalfVector
 
 from app import errors
-from app.store import walls
+from app.store import codecs, walls
 
 Conn: TypeAlias = asyncpg.Connection
 
@@ -101,7 +97,7 @@ class Database:
             dsn,
             min_size=1,
             max_size=pool_size,
-            init=_init,
+            init=codecs.register,
             reset=_keep,
             command_timeout=statement_s + _UNHEARD_S,
             timeout=_CONNECT_S,
@@ -244,7 +240,7 @@ async def connect(dsn: str, *, wait_s: float = 0.0, statement_cache: int = 0) ->
         try:
             with translated():
                 conn = await asyncpg.connect(dsn, timeout=_CONNECT_S, **_session(statement_cache))
-                await _init(conn)
+                await codecs.register(conn)
                 return conn
         except errors.DatabaseUnavailable:
             if asyncio.get_running_loop().time() >= deadline:
@@ -362,49 +358,3 @@ async def _sound(conn: Conn) -> AsyncIterator[None]:
 
 async def _keep(_conn: Conn) -> None:
     """Reset nothing: the driver itself rolls back what was left open, and `acquire` says whose work comes next."""
-
-
-_HALFVEC_SCHEMA = """
-SELECT n.nspname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.typname = 'halfvec'
-"""
-
-
-async def _init(conn: Conn) -> None:
-    """Register the codecs of a new connection."""
-    await conn.set_type_codec("jsonb", schema="pg_catalog", encoder=_jsonb, decoder=_from_jsonb, format="binary")
-    await conn.set_type_codec("json", schema="pg_catalog", encoder=_json, decoder=orjson.loads, format="binary")
-    # The driver's own class of UUID is a subclass, which orjson refuses.
-    await conn.set_type_codec("uuid", schema="pg_catalog", encoder=_uuid, decoder=_from_uuid, format="binary")
-    schema = await conn.fetchval(_HALFVEC_SCHEMA)
-    if schema is not None:  # before the first migration there is no such type
-        await conn.set_type_codec(
-            "halfvec", schema=schema, encoder=_halfvec, decoder=HalfVector.from_binary, format="binary"
-        )
-
-
-def _json(value: Any) -> bytes:
-    try:
-        return orjson.dumps(value)
-    except orjson.JSONEncodeError:  # integers beyond 64 bits, which PostgreSQL holds and orjson does not write
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str).encode()
-
-
-def _jsonb(value: Any) -> bytes:
-    return b"\x01" + _json(value)  # the version of the binary format
-
-
-def _from_jsonb(data: bytes) -> Any:
-    return orjson.loads(data[1:])
-
-
-def _uuid(value: UUID | str) -> bytes:
-    return (value if isinstance(value, UUID) else UUID(value)).bytes
-
-
-def _from_uuid(data: bytes) -> UUID:
-    return UUID(bytes=data)
-
-
-def _halfvec(value: Any) -> bytes:
-    encoded: bytes = (value if isinstance(value, HalfVector) else HalfVector(value)).to_binary()
-    return encoded
