@@ -28,6 +28,7 @@ from worker.pump import Pump
 
 DIMS = 384
 _SAID = re.compile(r"My favourite tea is number (\d+)\.")
+_LISTED = re.compile(r'^\{"id": (\d+)', re.MULTILINE)  # a memory whose categories are asked for
 
 
 class StubModel:
