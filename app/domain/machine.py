@@ -71,7 +71,7 @@ _AUTOMATED = re.compile(
     re.I,
 )
 _ORDER_OF_PROMPTS = re.compile(
-    r"\byou\sare\s(?:now\s)?(?:(?:an?|the)\s|[A-Z]\w{1,20},\s)[^.!?\n]{0,50}\b(?:assistants?|agent|bot|chatbot|model|expert|engineer|developer|"
+    r"\byou\sare\s(?:now\s)?(?:(?:an?|the)\s|[A-Z]\w{1,20},\s)(?:[^\s.!?]{1,20}\s){0,6}(?:[^\s.!?]{1,20}-)?(?:assistants?|agent|bot|chatbot|model|expert|engineer|developer|"
     r"teacher|tutor|coach|analyst|writer|editor|translator|reviewer|specialist|consultant|AI)\b"
     r"|^you(?:['’]re|\sare)\s[A-Z]\w{1,20}(?:,|\sfor\b|\sfrom\b|\s[—–-])|\byour\s(?:job|task|role|goal)\sis\b|\bact\sas\san?\s|^#{2,3}\s?instructions?\b|你的任务是|扮演|\b(?:the|this)\sassistant\s(?:should|must|is|will|can)\b|助手(?:应|必须|需要)|^(?:below|here)\sis\san?\s[^.\n]{3,60}\.\s[A-Z]|^(?:下面|以下)是一[段篇份个]|"
     r"^(?:guidelines|rules|instructions|constraints|规则|要求|限制|说明)\s?[:：]|\b(?:task|job)\s\S{1,24}\s(?:completed|finished|failed|ran|started)\b|\bexit\scode\s\d|\bjob\sran\sat\b|退出码|任务(?:已|于)"
