@@ -16,7 +16,7 @@ AppError
 │   └── PageNotFound
 ├── QuotaExceeded           413  delete something, or let somebody raise the limit
 ├── Conflict                409  the state does not allow it
-│   └── KeyReused           422  an idempotency key came back with another body
+│   └── KeyReused           422  an idempotency key came back with another request
 ├── TryLater                503  nothing is wrong with the request
 │   ├── RateLimited         429
 │   ├── StillRunning        409  the same request, under the same idempotency key, has not ended yet
@@ -147,7 +147,7 @@ class Conflict(AppError):
 
 
 class KeyReused(Conflict):
-    """This Idempotency-Key was used with another body."""
+    """This Idempotency-Key was used for another request: another route, or another body. Choose a new key."""
 
     code, status = "idempotency_key_reused", 422
 

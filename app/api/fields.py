@@ -11,7 +11,7 @@ from urllib.parse import unquote, unquote_to_bytes
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from app import errors
 from app.domain import parts as media
@@ -281,6 +281,8 @@ LocalInstant = Annotated[
 ]
 Zone = Annotated[str, PlainValidator(zone), WithJsonSchema({"type": "string"})]
 Flag = Annotated[bool, BeforeValidator(flag)]
+Confidence = Annotated[float, Field(ge=0, le=1), BeforeValidator(whole)]
+MIN_CONFIDENCE: Any = Field(0.0, description="No hits when `answerable` is below this; 0 never.")
 Mapping = Annotated[dict[str, Any], BeforeValidator(mapping)]
 Names = Annotated[list[str], BeforeValidator(names)]
 Words = Annotated[str | None, BeforeValidator(words), WithJsonSchema({"type": "string"})]

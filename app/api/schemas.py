@@ -307,9 +307,7 @@ class ExplainedSearch(SearchRequest):
     """A question, where to look, and whether to say why."""
 
     explain: read.Flag = Field(False, description="Also say why: of each hit, and how the query was read.")
-    min_confidence: Annotated[float, BeforeValidator(read.whole)] = Field(
-        0.0, ge=0, le=1, description="No hits when `answerable` is below this; 0 never."
-    )
+    min_confidence: read.Confidence = read.MIN_CONFIDENCE
 
 
 class ContextRequest(Selection):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import date
 from typing import Any, Literal
 from uuid import UUID
@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from app import model
 from app.api import docs, explanations, schemas, selection
+from app.api import fields as read
 from app.api import search as searches
 from app.api.auth import Caller, RuntimeDep
 from app.api.wire import Reply, Shape, router
@@ -25,6 +26,7 @@ class WhyRequest(schemas.SearchRequest):
     """A search, and the memory that it should have brought."""
 
     memory_id: UUID = Field(description="The memory that is asked about.")
+    min_confidence: read.Confidence = read.MIN_CONFIDENCE
 
 
 class FailedCondition(BaseModel):
@@ -41,8 +43,8 @@ class WhyAnswer(BaseModel):
 
     memory_id: UUID = Field(description="The memory.")
     found: bool = Field(description="Whether the search, as it was asked, brings it.")
-    stage: Literal["filters", "expired", "replaced", "candidates", "threshold", "top_k", "found"] = Field(
-        description="Where it is dropped. `candidates`: no way of finding brings it among its best."
+    stage: Literal["filters", "expired", "replaced", "candidates", "min_confidence", "threshold", "top_k", "found"] = (
+        Field(description="Where it is dropped. `candidates`: no way of finding brings it among its best.")
     )
     reason: str = Field(description="The same in a sentence.")
     failed: list[FailedCondition] = Field(description="With stage `filters`: what keeps it out.")
@@ -106,7 +108,7 @@ def _asked(rt: Runtime, caller: model.Caller, body: WhyRequest, changes: why.Cha
     ]
     states = {"latest_only": changed.latest_only, "include_merged": changed.include_merged}
     return why.Asked(
-        query=searches.asked(rt, caller, changed),
+        query=replace(searches.asked(rt, caller, changed), min_confidence=changed.min_confidence),
         filters=changed.filters,
         beside=beside,
         expiry=_alone(today, show_expired=changed.show_expired, include_merged=True),

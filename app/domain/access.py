@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import string
 import time
+import unicodedata
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -221,9 +222,10 @@ async def create_key(
 
 
 def _name(text: str) -> str:
+    """Return a key's name, trimmed. Control characters would write on the terminal of whoever lists the keys."""
     name = text.strip()
-    if not name or len(name) > NAME_CHARS:
-        raise errors.InvalidRequest(f"The name of a key has 1 to {NAME_CHARS} characters.")
+    if not 1 <= len(name) <= NAME_CHARS or any(unicodedata.category(character) == "Cc" for character in name):
+        raise errors.InvalidRequest(f"The name of a key has 1 to {NAME_CHARS} characters, none a control character.")
     return name
 
 

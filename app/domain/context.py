@@ -67,6 +67,8 @@ async def of(rt: Runtime, caller: Caller, query: search.Query, wish: Wish) -> Co
         if wish.neighbours:
             best = [whole[hit.memory.id].message_id for hit in kept[:BESIDE] if _reaches(caller, whole, hit)]
             beside = await source_store.around(conn, caller.project.id, best)
+    said = {span.message_id for spans in found.values() for span in spans}  # what a memory was made from says it twice
+    beside = {of: [message for message in around if message.id not in said] for of, around in beside.items()}
     made = await asyncio.to_thread(_built, kept, whole, beside, trail.question, wish)
     if query.decay:
         decay.note(rt, caller.project.id, made.used)

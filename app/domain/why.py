@@ -22,7 +22,7 @@ from app.store import memories as memory_store
 from app.store import probe
 from app.store import search as arms
 
-Stage = Literal["filters", "expired", "replaced", "candidates", "threshold", "top_k", "found"]
+Stage = Literal["filters", "expired", "replaced", "candidates", "min_confidence", "threshold", "top_k", "found"]
 Changes = dict[str, Any]  #: fields of the request, as a request has them
 
 MOST_K = 1000  #: what a search takes for top_k
@@ -108,8 +108,12 @@ async def _look(rt: Runtime, caller: Caller, memory: Memory, asked: Asked) -> Lo
     if place is not None and place <= top_k:
         score = trail.ordered[place - 1].score
         return Look("found", f"The search brings it, at place {place}.", trail, {}, arms=seen, rank=place, score=score)
+    if (sure := trail.answerable) < asked.query.min_confidence:
+        reason = f"The chance of an answer, {sure:.4f}, is below min_confidence, so that nothing is a hit."
+        remedy: Changes = {"min_confidence": math.floor(sure * 10_000) / 10_000}
+        return Look("min_confidence", reason, trail, remedy, arms=seen, rank=at, score=found.score)
     if found.score < threshold:
-        remedy: Changes = {"threshold": math.floor(found.score * 10_000) / 10_000}
+        remedy = {"threshold": math.floor(found.score * 10_000) / 10_000}
         reason = f"Its score {found.score:.4f} is below the threshold {threshold:g}."
         return Look("threshold", reason, trail, remedy, arms=seen, rank=at, score=found.score)
     behind = place or at
@@ -204,8 +208,8 @@ def _only(memory: Memory, asked: Asked) -> Changes | None:
 
 
 def _said(name: str, value: Any) -> str:
-    if name == "threshold":
-        return f"threshold ≤ {value:g}"
+    if name in ("threshold", "min_confidence"):
+        return f"{name} ≤ {value:g}"
     if name == "top_k":
         return f"top_k ≥ {value}"
     if value is None:

@@ -269,3 +269,23 @@ def request(chance: random.Random) -> dict[str, Any]:
         "show_expired": chance.random() < 0.7,
         **chance.choice([{}, {}, {"metadata": {"team": "red"}}, {"keywords": "tea"}]),
     }
+
+
+async def test_a_search_that_is_too_unsure_is_told_and_its_advice_works(
+    client: httpx.AsyncClient, conn: Conn, project: Project
+) -> None:
+    first, *_ = await store(conn, project, *TEXTS)
+    unsure = {"query": "zebra banana", "threshold": 0, "min_confidence": 0.99}
+    assert await found(client, **unsure) == []
+    told = await why(client, first, **unsure)
+    assert (told["found"], told["stage"], list(told["changes"])) == (False, "min_confidence", ["min_confidence"])
+    assert str(first.id) in await found(client, **{**unsure, **told["changes"]})
+
+
+@pytest.mark.parametrize("value", [2, -1, "x", True])
+async def test_a_wrong_min_confidence_is_refused_as_a_search_refuses_it(
+    client: httpx.AsyncClient, value: object
+) -> None:
+    sent = {"query": "tea", "filters": ALICE, "min_confidence": value}
+    answers = [await client.post(SEARCH, json=sent), await client.post(WHY, json={**sent, "memory_id": str(uuid4())})]
+    assert [answer.status_code for answer in answers] == [400, 400]
