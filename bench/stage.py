@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 from collections.abc import Coroutine
@@ -131,13 +132,14 @@ class Stage:
         """Start an API; return it and its port."""
         port = process.free_port()
         ready = "startup complete"
-        return self.program("api", ["-m", "app", "serve"], ready=ready, MEMORYD_PORT=str(port), **env), port
+        made = self.program("api", ["-m", "app", "serve"], ready=ready, MEMORYD_PORT=str(port), **env)
+        return made, _listening(port)
 
     def reference(self) -> tuple[Program, int]:
         """Start the reference; return it and its port."""
         port = process.free_port()
         command = ["-m", "uvicorn", "bench.reference_endpoints:app", "--port", str(port), "--no-access-log"]
-        return self.program("reference", command, ready="startup complete"), port
+        return self.program("reference", command, ready="startup complete"), _listening(port)
 
     def worker(self, kind: str = "steady", **env: str) -> Program:
         """Start a worker whose model and embedder are stubs, as `bench.stub_worker` has it."""
@@ -154,6 +156,17 @@ class Stage:
                 await conn.close()
 
         return run(fetch())
+
+
+def _listening(port: int) -> int:
+    """Return the port once it takes connections, which is a moment after the server says that it is ready."""
+
+    def open_() -> bool:
+        with socket.socket() as line:
+            return line.connect_ex(("127.0.0.1", port)) == 0
+
+    process.wait_until(open_, timeout_s=START_S, tick=process.no_tick)
+    return port
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
