@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Coroutine
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -55,6 +57,12 @@ class Program:
     def stop(self) -> None:
         """End it."""
         self.child.end(signal.SIGTERM, timeout_s=15)
+
+    @property
+    def ended(self) -> list[datetime]:
+        """When it has ended each event, by its log."""
+        lines = self.child.log.read_text("utf-8", "replace").splitlines()
+        return [datetime.fromisoformat(json.loads(line)["timestamp"]) for line in lines if '"event.processed"' in line]
 
     @property
     def rss_bytes(self) -> int:
