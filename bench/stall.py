@@ -93,7 +93,7 @@ def bodies() -> Iterator[tuple[str, str, Callable[[], Any]]]:
     )
     yield "a page of 200", LIST, lambda: {"filters": {"user_id": "raw"}, "page_size": 200}
     yield "an import of 1,000", IMPORT, lambda: {
-        "memories": [{"memory": f"User likes tea number {n} and Bob.", "user_id": "imported"} for n in range(1_000)],
+        "memories": [{"memory": f"User likes tea number {n} and Bob.", "user_id": "imported"} for n in range(200)],
     }  # fmt: skip
 
 

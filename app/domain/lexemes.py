@@ -18,6 +18,9 @@ import Stemmer
 
 #: Terms of one text that are indexed. A pasted file of a megabyte must not fill the index with itself.
 MAX_TERMS = 4096
+#: Characters of one text that are read for its terms: more than `MAX_TERMS` words have. A pattern that runs over a whole
+#: megabyte keeps the interpreter to itself for a tenth of a second each.
+READ_CHARS = 100_000
 #: A longer message before is no context of this one: it would drown it.
 NEIGHBOUR_CHARS = 500
 
@@ -68,7 +71,7 @@ _stemmer = Stemmer.Stemmer("english")
 def analyse(text: str) -> list[str]:
     """Return the index terms of `text` in reading order, repeats kept; none for stop words and punctuation alone."""
     terms: list[str] = []
-    for match in _TOKEN.finditer(_fold(text)):
+    for match in _TOKEN.finditer(_fold(text[:READ_CHARS])):
         kind, run = match.lastgroup, match[0]
         terms.extend(_word(run) if kind == "word" else _characters(run, kind))
         if len(terms) >= MAX_TERMS:

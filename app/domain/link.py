@@ -13,6 +13,7 @@ from app.domain import names_zh, taggers, voice
 from app.model import Entity
 
 MOST = 32  #: entities of one text; the first ones are kept
+READ_CHARS = 100_000  #: of one text; more would keep the interpreter to itself for too long
 _LONGEST = 80  #: characters of a name
 
 _IDENTIFIER = re.compile(
@@ -82,6 +83,7 @@ def normal(name: str) -> str:
 
 def entities(text: str) -> tuple[Entity, ...]:
     """Return the named things of `text` in the order of their first mention, each once, at most `MOST`."""
+    text = text[:READ_CHARS]
     found: dict[str, tuple[int, Entity]] = {}
     candidates = list(_candidates(text))
     for at, name, kind in (*candidates, *_also(text, candidates)):

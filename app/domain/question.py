@@ -19,6 +19,10 @@ COMMON_FROM = 20
 #: hurting BEAM, whose users end long reports with a question.
 SHORT_CHARS = 150
 
+#: Characters of a query that are read. A pasted report with its question fits in; a megabyte would hold everybody up for
+#: seconds, and say nothing more.
+READ_CHARS = 10_000
+
 _NAME = re.compile(r"\b([A-ZÀ-ÖØ-Þ][\w-]*)(?:['’]s\b)?")
 _WHEN = re.compile(
     r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:year|month|date|day|time|week)\b|什么时候|何时|几时|哪天|哪年|哪一年|多久|几月|几号"
@@ -51,7 +55,7 @@ _OF_USER = re.compile(r"\b(?:i|my|me|mine|myself)\b|\bthe user\b|\buser's\b|我|
 class Question:
     """A query, read."""
 
-    text: str  # trimmed
+    text: str  # trimmed, at most `READ_CHARS`
     terms: tuple[str, ...]  # of the keyword arm
     norms: tuple[str, ...]  # entities it names, in folded form
     names: Mapping[str, tuple[str, ...]]  # its capitalised words, each with its terms
@@ -63,7 +67,7 @@ class Question:
 
 def read(text: str, *, now: datetime) -> Question:
     """Read a query that is asked at `now` (aware), which relative times count from."""
-    text = text.strip()
+    text = text.strip()[:READ_CHARS]
     names = {match[1]: tuple(lexemes.query(match[1])) for match in _NAME.finditer(text)}
     return Question(
         text=text,

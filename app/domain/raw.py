@@ -37,8 +37,10 @@ async def store(
     Raises: InvalidRequest for more messages than a request can wait for; EmbedderUnavailable, EmbedderRefused, KeyReused,
     DatabaseUnavailable.
     """
-    kept, skipped = choose(request.messages, project.settings.stored_roles)
-    _check_count(kept, most=rt.settings.max_raw_messages)
+    roles = project.settings.stored_roles
+    # Before anything else is done with each of them.
+    _check_count(sum(_reason(said, roles) is None for said in request.messages), most=rt.settings.max_raw_messages)
+    kept, skipped = choose(request.messages, roles)
     now = datetime.now(UTC)  # for index terms of messages that name no time; rows get the database's
     said = stamped(kept, (request.timestamp or request.observation_at or now).astimezone(request.zone))
     async with rt.db.transaction(project.id) as conn:
@@ -86,10 +88,10 @@ async def store(
     return event
 
 
-def _check_count(kept: Sequence[Message], *, most: int) -> None:
-    if len(kept) > most:
+def _check_count(count: int, *, most: int) -> None:
+    if count > most:
         raise errors.InvalidRequest(
-            f"messages has {len(kept)} to store; at most {most} are taken with infer: false, because the answer waits for"
+            f"messages has {count} to store; at most {most} are taken with infer: false, because the answer waits for"
             " all of them (MEMORYD_MAX_RAW_MESSAGES). Send them in several requests."
         )
 

@@ -89,3 +89,9 @@ def test_a_pasted_file_does_not_fill_the_index() -> None:
 def test_analysis_is_the_same_every_time() -> None:
     text = "Anna 喜欢 running v1.2 コーヒー"
     assert lexemes.analyse(text) == lexemes.analyse(text)
+
+
+def test_no_more_of_a_text_is_read_than_gives_its_terms() -> None:
+    """A pattern that runs over a megabyte keeps the interpreter to itself, and every other request waits."""
+    assert lexemes.analyse("the " * (lexemes.READ_CHARS // 4) + "lighthouse") == []
+    assert lexemes.analyse("the " * (lexemes.READ_CHARS // 8) + "lighthouse") == ["lighthous"]

@@ -119,3 +119,9 @@ def test_a_query_of_a_common_name_alone_is_embedded_whole() -> None:
 )
 def test_the_one_speaker_whom_a_question_names(text: str, actors: set[str], named: str | None) -> None:
     assert question.named_actor(read(text), actors) == named
+
+
+def test_the_beginning_of_a_boundless_query_is_read() -> None:
+    asked = question.read("tea with Bob " * 80_000 + "in Lisbon", now=NOW)
+    assert len(asked.text) == question.READ_CHARS
+    assert asked.norms == ("bob",)
