@@ -17,7 +17,7 @@ from app import errors
 from app.model import Event, Owners
 from app.store import arrivals
 from app.store.arrivals import Arrival
-from app.store.db import Conn, Database
+from app.store.db import Database
 
 GROUP = 100  #: adds in one commit, at most
 GROUP_CHARS = 256 * 1024  #: characters of their messages, at most; an add that has more goes by itself
@@ -111,8 +111,7 @@ class _Line:
     async def _go(self, members: Sequence[_Waiting]) -> None:
         stored: Mapping[UUID, Event] = {}
         try:
-            async with self._db.acquire(self._project_id) as conn:
-                stored = await self._insert(conn, [one.arrival for one in members])
+            stored = await self._insert([one.arrival for one in members])
         except errors.TryLater:
             raise
         except errors.AppError:
@@ -121,13 +120,15 @@ class _Line:
             if not one.answer.done():
                 one.answer.set_result(stored.get(one.arrival.event_id))
 
-    async def _insert(self, conn: Conn, arrived: Sequence[Arrival]) -> Mapping[UUID, Event]:
+    async def _insert(self, arrived: Sequence[Arrival]) -> Mapping[UUID, Event]:
         if all(owners in self._scopes for one in arrived for owners in (one.owners, *one.targets)):
-            stored = await arrivals.insert_known(conn, self._project_id, arrived, self._scopes)
+            async with self._db.acquire(self._project_id) as conn:
+                stored = await arrivals.insert_known(conn, self._project_id, arrived, self._scopes)
             if stored:
                 return stored
             self._scopes.clear()  # one of them was deleted; the other statement makes what is missing
-        stored = await arrivals.insert(conn, self._project_id, arrived)
+        async with self._db.acquire(self._project_id) as conn:
+            stored = await arrivals.insert(conn, self._project_id, arrived)
         if len(self._scopes) > SCOPES:
             self._scopes.clear()
         for one in arrived:

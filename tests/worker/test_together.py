@@ -106,6 +106,16 @@ async def test_what_was_known_and_is_deleted_is_made_anew(fresh_lab: Lab, gone: 
         assert await conn.fetchval(sql, [event.scope_id, *event.target_scope_ids]) == 3
 
 
+async def test_a_known_scope_of_one_owner_that_is_deleted_is_made_anew(fresh_lab: Lab) -> None:
+    rt = fresh_lab.runtime()
+    await fresh_lab.add(rt, "I like tea")
+    await fresh_lab.execute("DELETE FROM events")
+    await fresh_lab.execute("DELETE FROM scopes")
+    event = await fresh_lab.event(await fresh_lab.add(rt, "I like rice"))
+    assert event.target_scope_ids == (event.scope_id,)
+    assert await fresh_lab.count("scopes") == 1
+
+
 async def test_what_one_of_them_has_wrong_does_not_hurt_the_others(fresh_lab: Lab, groups: list[int]) -> None:
     rt = fresh_lab.runtime(max_pending=0)
     texts = ["I like tea", "I like \0 nothing", "I like rice"]
