@@ -42,11 +42,11 @@ from app.api import (
 from app.runtime import Runtime
 
 ROUTERS = (
+    memories.adds,  # the first are matched first: those that are called most
+    search.routes,
     service.public,
     service.keyed,
     metrics.routes,
-    memories.adds,
-    search.routes,
     why.routes,
     context.routes,
     entities.first,  # before the routes of one memory, whose paths have a place for any word
@@ -118,6 +118,7 @@ def _assembled(lifespan: Lifespan | None) -> FastAPI:
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # looked for with every request otherwise
     )
     for router in ROUTERS:
         app.router.routes.extend(router.routes)  # not nested: FastAPI would match each of them twice

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+import secrets
 import time
-import uuid
 from urllib.parse import quote
 
 import structlog
@@ -61,7 +61,7 @@ class Requests:
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if _GIVEN_ID.fullmatch(given) else uuid.uuid4().hex
+        request_id = given if _GIVEN_ID.fullmatch(given) else secrets.token_hex(16)
         scope[rendering.REQUEST_ID] = request_id
         watch = _Watch(request_id, receive, send)
         with structlog.contextvars.bound_contextvars(request_id=request_id):
