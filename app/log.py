@@ -26,7 +26,8 @@ def redact(text: str) -> str:
 
 
 def _redact_values(_logger: Any, _name: str, entry: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    return {key: redact(value) if isinstance(value, str) else value for key, value in entry.items()}
+    # No secret that is known by its form is shorter.
+    return {key: redact(value) if isinstance(value, str) and len(value) > 8 else value for key, value in entry.items()}
 
 
 def _json(entry: Any, **_options: Any) -> str:
@@ -54,9 +55,9 @@ def configure(level: str = "INFO", *, json_lines: bool = True) -> None:
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
         _redact_values,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     render: structlog.typing.Processor = (
         structlog.processors.JSONRenderer(_json) if json_lines else structlog.dev.ConsoleRenderer(colors=False)

@@ -20,7 +20,7 @@ RING = "ring"  #: name of the one function that the worker offers to ARQ
 QUEUE_NAME = "memoryd:bell"  #: sorted set in Redis; one per Redis database
 RING_LIMIT_S = 0.25  #: longest wait for Redis; a hung server must not slow a request down
 HINTS = 8  #: in one ring, at most: each wakes one worker, and an awake worker finds all that is due
-GAP_S = 0.01  #: between two rings: the second of a burst waits for the third
+GAP_S = 0.02  #: between two rings: the second of a burst waits for the third
 HINT_LIFE_MS = 86_400_000  #: a hint that nobody takes ends after a day, as ARQ's own do
 
 

@@ -66,7 +66,7 @@ def well_formed(secret: str) -> bool:
 
 def digest_of(secret: str) -> bytes:
     """Return what is stored of a key: its SHA-256. A random 256-bit secret needs no slow hash."""
-    return hashlib.sha256(secret.encode()).digest()
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 def _checksum(body: str) -> str:
@@ -82,12 +82,12 @@ async def authenticate(rt: Runtime, secret: str) -> Caller:
 
     Raises: NotAuthenticated, DatabaseUnavailable.
     """
-    if not well_formed(secret):
-        raise errors.NotAuthenticated
     digest = digest_of(secret)
     known = _callers.get(digest)
     if known is not None and time.monotonic() - known[0] < CACHE_S:
         return known[1]
+    if not well_formed(secret):
+        raise errors.NotAuthenticated
     async with rt.db.acquire(None) as conn:
         key = await keys.find_by_digest(conn, digest)
         if key is None or key.revoked_at is not None:

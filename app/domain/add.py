@@ -100,7 +100,7 @@ async def accept(rt: Runtime, caller: Caller, request: Request, *, idempotency_k
     metrics.count("events_accepted")
     await rt.queue.ring(event.id)
     # A repeat gets the answer of the first time, whatever has become of the event meanwhile.
-    return Accepted(replace(event, status=Status.PENDING), QUEUED)
+    return Accepted(event if event.status is Status.PENDING else replace(event, status=Status.PENDING), QUEUED)
 
 
 async def _insert(
