@@ -36,10 +36,12 @@ WITH RECURSIVE waiting (project_id) AS (        -- projects with pending events:
         WHERE e.project_id = w.project_id AND e.status = 'PENDING'
           AND e.next_at <= statement_timestamp()
           AND (e.scope_id IS NULL OR e.scope_id <> ALL (running.scopes))
-          AND NOT EXISTS (                      -- events_open; one that has failed before may be overtaken
-              SELECT FROM events o
-              WHERE o.project_id = e.project_id AND o.scope_id = e.scope_id AND o.seq < e.seq
-                AND o.status = 'PENDING' AND o.attempts = 0)
+          -- events_open; one that has failed before may be overtaken. The first of the scope, not NOT EXISTS: that may be
+          -- planned as a join, which reads the whole queue for every candidate.
+          AND coalesce((
+              SELECT o.seq FROM events o
+              WHERE o.project_id = e.project_id AND o.scope_id = e.scope_id AND o.status = 'PENDING' AND o.attempts = 0
+              ORDER BY o.seq LIMIT 1), e.seq) >= e.seq
           AND (e.attempts < 2 OR e.error_code IS DISTINCT FROM 'worker_lost'
               OR NOT EXISTS (                   -- events_lease; of those that outlived two workers one at a time: it may be the killer
                   SELECT FROM events r
@@ -50,13 +52,15 @@ WITH RECURSIVE waiting (project_id) AS (        -- projects with pending events:
     ORDER BY running.count, c.next_at, c.seq
     LIMIT 64
 ), chosen AS MATERIALIZED (
-    SELECT e.project_id, e.id
-    FROM candidates c
-    JOIN events e ON e.project_id = c.project_id AND e.id = c.id
-    WHERE e.status = 'PENDING'
-    ORDER BY c.count, c.next_at, c.seq
+    SELECT locked.project_id, locked.id
+    FROM (SELECT c.project_id, c.id FROM candidates c ORDER BY c.count, c.next_at, c.seq) c
+    CROSS JOIN LATERAL (                        -- one after the other, by the primary key, until one can be locked
+        SELECT e.project_id, e.id FROM events e
+        WHERE e.project_id = c.project_id AND e.id = c.id
+          AND e.lease_until IS NULL AND e.completed_at IS NULL  -- PENDING, as the checks of the table have it; named so, the
+        FOR UPDATE SKIP LOCKED                                  -- planner may read all that are instead of the one
+    ) locked
     LIMIT 1
-    FOR UPDATE OF e SKIP LOCKED
 )
 UPDATE events e
 SET status = 'RUNNING', attempts = e.attempts + 1, lease_epoch = e.lease_epoch + 1,
