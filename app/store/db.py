@@ -18,6 +18,7 @@ _MIN_SERVER = 160_000  # UNIQUE NULLS NOT DISTINCT is 15; 16 is the oldest versi
 _MIN_VECTOR = (0, 8, 2)
 _CONNECT_S = 10.0  # one attempt
 _ACQUIRE_S = 5.0  # waiting for a free connection of the pool
+_OVERALL = 2  # connections for the work over all projects, at least; where there are few, all do everything
 _STATEMENT_S = 60.0  # one statement, where nobody waits for its answer
 #: The server ends a statement that takes too long; only where it is not heard of any more, we do, so much later.
 _UNHEARD_S = 1.0
@@ -64,10 +65,14 @@ class Database:
 
     concurrent = True  #: whether several tasks can use it at the same time
 
-    def __init__(self, dsn: str, pool: Any, wall: walls.Standing, *, pinned: bool) -> None:
-        """`pinned`: a connection of ours is one session of the server; False behind a pooler that shares sessions."""
+    def __init__(self, dsn: str, pool: Any, wall: walls.Standing, *, pinned: bool, overall: Any = None) -> None:
+        """`pinned`: a connection of ours is one session of the server; False behind a pooler that shares sessions.
+
+        `overall`: connections for the work over all projects; None: the same ones do it, and are told so each time.
+        """
         self._dsn = dsn
         self._pool = pool
+        self._overall = overall or pool
         self._pinned = pinned
         self.wall = wall  #: how the second wall between tenants stood when the database was opened
 
@@ -93,31 +98,45 @@ class Database:
         finally:
             await first.close()
         walls.require_usable(wall)
-        pool = asyncpg.create_pool(
-            dsn,
-            min_size=1,
-            max_size=pool_size,
-            init=codecs.register,
-            reset=_keep,
-            command_timeout=statement_s + _UNHEARD_S,
-            timeout=_CONNECT_S,
-            connection_class=_Pooled,
-            **_session(statement_cache, role=walls.APP if wall.raised else None, statement_s=statement_s),
-        )
+        pinned = statement_cache > 0
+        # Whose work a connection does is told when that changes, and plans are lost then: a tenth of all statements.
+        apart = max(_OVERALL, pool_size // 4) if pinned and pool_size > 2 * _OVERALL else 0
+
+        def pool(size: int, role: str, plans: str) -> Any:
+            return asyncpg.create_pool(
+                dsn,
+                min_size=1,
+                max_size=size,
+                init=codecs.register,
+                reset=_keep,
+                command_timeout=statement_s + _UNHEARD_S,
+                timeout=_CONNECT_S,
+                connection_class=_Pooled,
+                **_session(statement_cache, role=role if wall.raised else None, statement_s=statement_s, plans=plans),
+            )
+
         with translated():
-            return cls(dsn, await pool, wall, pinned=statement_cache > 0)
+            tenants = await pool(pool_size - apart, walls.APP, _PLANNED_EACH)
+            # No statement over all projects depends on whose rows are many.
+            overall = await pool(apart, walls.SYSTEM, _PLANNED_ONCE) if apart else None
+        return cls(dsn, tenants, wall, pinned=pinned, overall=overall)
+
+    @property
+    def _pools(self) -> set[Any]:
+        return {self._pool, self._overall}
 
     def connections(self) -> dict[str, int]:
         """Return how many connections are lent and how many are idle."""
-        idle = self._pool.get_idle_size()
-        return {"in_use": self._pool.get_size() - idle, "idle": idle}
+        idle = sum(pool.get_idle_size() for pool in self._pools)
+        return {"in_use": sum(pool.get_size() for pool in self._pools) - idle, "idle": idle}
 
     async def close(self) -> None:
         """Close the pool once its connections have come back; after five seconds they are cut off. Safe to repeat."""
         try:
-            await asyncio.wait_for(self._pool.close(), 5.0)
+            await asyncio.wait_for(asyncio.gather(*(pool.close() for pool in self._pools)), 5.0)
         except TimeoutError:
-            self._pool.terminate()
+            for pool in self._pools:
+                pool.terminate()
 
     @asynccontextmanager
     async def acquire(self, project_id: int | None) -> AsyncIterator[Conn]:
@@ -128,7 +147,8 @@ class Database:
         only there is it known which session has been told whose rows those are. Raises: DatabaseUnavailable.
         """
         with translated():
-            async with self._pool.acquire(timeout=_ACQUIRE_S) as conn, _sound(conn):
+            pool = self._overall if project_id is None else self._pool
+            async with pool.acquire(timeout=_ACQUIRE_S) as conn, _sound(conn):
                 if not self.wall.raised:
                     yield conn
                 elif self._pinned:
@@ -326,12 +346,17 @@ def _is_loss(error: asyncpg.InterfaceError) -> bool:
     return any(words in str(error) for words in ("connection is closed", "pool is closing", "pool is closed"))
 
 
-def _session(statement_cache: int, *, role: str | None = None, statement_s: float | None = None) -> dict[str, Any]:
+_PLANNED_EACH = "force_custom_plan"  # a generic plan would not know how many rows a scope has, which decides
+_PLANNED_ONCE = "auto"
+
+
+def _session(
+    statement_cache: int, *, role: str | None = None, statement_s: float | None = None, plans: str = _PLANNED_EACH
+) -> dict[str, Any]:
     """Return the options of a connection. `role`: what it acts as until it is told whose work it does."""
     if statement_cache == 0:  # pgbouncer refuses unknown start-up parameters, and unnamed statements need none
         return {"statement_cache_size": 0}
-    # A generic plan would not know how many rows a scope has; that number decides between the plans.
-    settings = {"application_name": "memoryd", "plan_cache_mode": "force_custom_plan", "jit": "off"}
+    settings = {"application_name": "memoryd", "plan_cache_mode": plans, "jit": "off"}
     # What searches read is in memory or on a disk without a head: a few hundred rows by their keys cost less than all rows of
     # the table, which the default of 4 chooses up to some ten thousand memories (a search then took 10 ms more).
     settings["random_page_cost"] = "1.1"
